@@ -1,0 +1,40 @@
+# Every target sets up what it needs in .venv; `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml
+	@echo "== setting up $(VENV): about a minute, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: $(READY) ## train a model across ten synthetic banks (the main job)
+	@echo "== copriv train: ten banks, 10,000 loans each, epsilon = 1 for each bank"
+	@$(BIN)/copriv train
+
+check: $(READY) ## format, lint, import contracts, strict types
+	@echo "== format";           $(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
+	@echo "== lint";             $(BIN)/ruff check --quiet .
+	@echo "== import contracts"; $(BIN)/lint-imports --no-cache > $(VENV)/contracts.log 2>&1 || { cat $(VENV)/contracts.log; exit 1; }
+	@echo "== strict types";     $(BIN)/mypy --no-error-summary
+
+test: check ## everything in check, then doctests and tests
+	@echo "== doctests and tests"
+	@$(BIN)/pytest --numprocesses 2 --dist loadfile --quiet
+
+bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
+	@echo "== benchmarks"
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and caches (never a run folder or a ledger)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,46 @@
+"""Every exception of the project; each carries the offending value and says what would help."""
+
+from __future__ import annotations
+
+
+class CoprivError(Exception):
+    """A problem somebody can act on.
+
+    Args:
+        problem: what is wrong, naming the value.
+        remedy: what to do about it.
+        value: the offending value itself.
+    """
+
+    def __init__(self, problem: str, *, remedy: str, value: object = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+        self.value = value
+
+    def __str__(self) -> str:
+        return f"{self.problem} ({self.remedy})"
+
+
+class BadInput(CoprivError):
+    """A value from outside was refused before anything was spent or written."""
+
+
+class BadTable(BadInput):
+    """A table of records cannot be read or used as asked."""
+
+
+class BadGuarantee(BadInput):
+    """A privacy guarantee that cannot be promised."""
+
+
+class LedgerRefusal(CoprivError):
+    """The ledger does not allow the charge: the budget is spent, or the account is not in order."""
+
+
+class QueryConflict(LedgerRefusal):
+    """The id of a query was used before for a different question."""
+
+
+class ProtocolError(CoprivError):
+    """A message that does not follow the protocol."""

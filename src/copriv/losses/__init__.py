@@ -1,0 +1,1 @@
+"""Losses of linear models: their values, slopes and bounds, passes over records, and exact minimisers. Pure."""

@@ -1,0 +1,209 @@
+"""Passes over records: the average loss, its clipped average gradient, its curvature.
+
+`clipped_average_gradient` is an owner's hot path. Records are taken in blocks that stay in the cache: margins, slopes
+and clip factors of a block are computed column by column, then multiplied back. One reading of the records, all cores,
+and no temporary larger than a block (plus a row of partial sums for each, so that the result does not depend on the
+number of cores).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import prange
+
+from copriv.errors import BadInput
+from copriv.losses import huber, logistic, squared
+from copriv.losses.loss import Loss
+from copriv.losses.sample import Sample
+from copriv.vectors import BLOCK, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
+
+_SQUARED, _HUBER = squared.CODE, huber.CODE
+_SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
+
+
+def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
+    """(1/n) Σ ℓ(θᵀx, y)."""
+    _require_length(sample, theta)
+    return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
+
+
+def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+    """(1/n) Σ ∇ℓ, the query of the paper without clipping."""
+    _require_length(sample, theta)
+    return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, math.inf, Norm.L2.value)
+
+
+def clipped_average_gradient(loss: Loss, sample: Sample, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
+    """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm."""
+    _require_length(sample, theta)
+    if not clip > 0:
+        raise BadInput(f"the clip is {clip}", remedy="give a number greater than 0", value=clip)
+    return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
+
+
+def average_curvature(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+    """(1/n) Σ ∇²ℓ, the Hessian of the average loss."""
+    _require_length(sample, theta)
+    weights = _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    return (sample.columns * weights) @ sample.columns.T / sample.records
+
+
+def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
+    """‖∇ℓ‖ of every record: what a clip is chosen by, on public rows."""
+    _require_length(sample, theta)
+    slopes = _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    return np.asarray(np.abs(slopes) * np.linalg.norm(sample.columns, ord=norm.value, axis=0), dtype=np.float64)
+
+
+def _require_length(sample: Sample, theta: FloatArray) -> None:
+    if theta.shape != (sample.parameters,):
+        raise BadInput(
+            f"a model of shape {theta.shape} for records with {sample.parameters} features",
+            remedy="use the model and the dictionary of one study",
+            value=theta.shape,
+        )
+
+
+@compiled
+def _slope(code: int, threshold: float, margin: float, target: float) -> float:
+    if code == _SQUARED:
+        return squared.slope(margin, target)
+    if code == _HUBER:
+        return huber.slope(margin, target, threshold)
+    return logistic.slope(margin, target)
+
+
+@compiled
+def _value(code: int, threshold: float, margin: float, target: float) -> float:
+    if code == _SQUARED:
+        return squared.value(margin, target)
+    if code == _HUBER:
+        return huber.value(margin, target, threshold)
+    return logistic.value(margin, target)
+
+
+@compiled
+def _curvature(code: int, threshold: float, margin: float, target: float) -> float:
+    if code == _SQUARED:
+        return _SQUARED_CURVATURE
+    if code == _HUBER:
+        return huber.curvature(margin, target, threshold)
+    return logistic.curvature(margin, target)
+
+
+@compiled_reordered
+def _measure(
+    columns: FloatArray, first: int, theta: FloatArray, power: int, margins: FloatArray, lengths: FloatArray
+) -> None:
+    """θᵀx and ‖x‖ of each record of a block, column by column."""
+    for j in range(theta.size):
+        column = columns[j, first : first + margins.size]
+        weight = theta[j]
+        if power == 1:
+            for b in range(margins.size):
+                margins[b] += weight * column[b]
+                lengths[b] += abs(column[b])
+        else:
+            for b in range(margins.size):
+                margins[b] += weight * column[b]
+                lengths[b] += column[b] * column[b]
+    if power == 2:
+        for b in range(margins.size):
+            lengths[b] = math.sqrt(lengths[b])
+
+
+@compiled_reordered
+def _clip_slopes(
+    code: int, threshold: float, targets: FloatArray, clip: float, lengths: FloatArray, slopes: FloatArray
+) -> None:
+    """From margins to slopes, shortened where slope · ‖x‖ exceeds the clip."""
+    for b in range(slopes.size):
+        slopes[b] = _slope(code, threshold, slopes[b], targets[b])
+    if clip < math.inf:
+        for b in range(slopes.size):
+            slopes[b] *= clip / max(clip, abs(slopes[b]) * lengths[b])
+
+
+@compiled_reordered
+def _fold(columns: FloatArray, first: int, slopes: FloatArray, out: FloatArray) -> None:
+    """Σ slope · x over a block."""
+    for j in range(out.size):
+        column = columns[j, first : first + slopes.size]
+        total = 0.0
+        for b in range(slopes.size):
+            total += slopes[b] * column[b]
+        out[j] = total
+
+
+@compiled
+def _average_rows(partial: FloatArray, records: int) -> FloatArray:
+    average = np.zeros(partial.shape[1])
+    for block in range(partial.shape[0]):
+        for j in range(average.size):
+            average[j] += partial[block, j]
+    for j in range(average.size):
+        average[j] /= records
+    return average
+
+
+@compiled_parallel
+def _gradient_average(
+    code: int,
+    threshold: float,
+    columns: FloatArray,
+    targets: FloatArray,
+    theta: FloatArray,
+    clip: float,
+    power: int,
+) -> FloatArray:
+    parameters, records = columns.shape
+    blocks = (records + BLOCK - 1) // BLOCK
+    partial = np.empty((blocks, parameters))
+    for block in prange(blocks):
+        first = block * BLOCK
+        last = min(first + BLOCK, records)
+        slopes = np.zeros(last - first)
+        lengths = np.zeros(last - first)
+        _measure(columns, first, theta, power, slopes, lengths)
+        _clip_slopes(code, threshold, targets[first:last], clip, lengths, slopes)
+        _fold(columns, first, slopes, partial[block])
+    return _average_rows(partial, records)
+
+
+@compiled
+def _margin(columns: FloatArray, theta: FloatArray, record: int) -> float:
+    margin = 0.0
+    for j in range(theta.size):
+        margin += theta[j] * columns[j, record]
+    return margin
+
+
+@compiled_parallel
+def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> float:
+    records = targets.size
+    blocks = (records + BLOCK - 1) // BLOCK
+    partial = np.empty(blocks)
+    for block in prange(blocks):
+        total = 0.0
+        for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
+            total += _value(code, threshold, _margin(columns, theta, record), targets[record])
+        partial[block] = total
+    return float(partial.sum())
+
+
+@compiled_parallel
+def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+    slopes = np.empty(targets.size)
+    for record in prange(targets.size):
+        slopes[record] = _slope(code, threshold, _margin(columns, theta, record), targets[record])
+    return slopes
+
+
+@compiled_parallel
+def _curvatures(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+    curvatures = np.empty(targets.size)
+    for record in prange(targets.size):
+        curvatures[record] = _curvature(code, threshold, _margin(columns, theta, record), targets[record])
+    return curvatures

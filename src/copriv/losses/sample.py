@@ -1,0 +1,60 @@
+"""A sample: records reduced to numbers, one column after another so that a pass reads memory in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.vectors import FloatArray, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sample:
+    """Features (parameters × records) and targets of some records.
+
+    >>> Sample.of_rows([[1.0, 2.0], [3.0, 4.0]], [0.5, 1.0])
+    Sample(records=2, parameters=2)
+    """
+
+    columns: FloatArray
+    targets: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.columns.ndim != 2 or self.targets.shape != self.columns.shape[1:] or self.targets.size == 0:
+            raise BadInput(
+                f"features of shape {self.columns.shape} with targets of shape {self.targets.shape}",
+                remedy="give one target a record, and at least one record",
+                value=self.columns.shape,
+            )
+        if not (np.all(np.isfinite(self.columns)) and np.all(np.isfinite(self.targets))):
+            raise BadInput("a feature or target that is NaN or infinite", remedy="remove or replace it before training")
+
+    @classmethod
+    def of_rows(cls, rows: object, targets: object) -> Sample:
+        """From the usual records × parameters layout."""
+        return cls(read_only(np.asarray(rows, dtype=np.float64).T), read_only(np.asarray(targets, dtype=np.float64)))
+
+    @classmethod
+    def join(cls, parts: Iterable[Sample]) -> Sample:
+        """All records of several samples, in order."""
+        found = list(parts)
+        return cls(
+            read_only(np.concatenate([part.columns for part in found], axis=1)),
+            read_only(np.concatenate([part.targets for part in found])),
+        )
+
+    @property
+    def records(self) -> int:
+        """How many records there are (n)."""
+        return int(self.targets.size)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers a model has (p)."""
+        return int(self.columns.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Sample(records={self.records}, parameters={self.parameters})"

@@ -1,0 +1,1 @@
+"""What a promise is and what it costs: guarantees, sensitivities, mechanisms, calibrations, releases. Pure."""

@@ -1,0 +1,126 @@
+"""How much noise K answers need so that together they keep a guarantee.
+
+Pure ε: each answer gets ε/K. With δ: each answer gets ρ/K, where ρ is the most that the accountant allows at (ε, δ).
+The scale is the smallest at which the price that OpenDP quotes for one answer, rounded up, fits into that share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from copriv.errors import BadGuarantee, BadInput
+from copriv.privacy.accounting import Accountant, largest_rho, pld_epsilon, zcdp_epsilon
+from copriv.privacy.gaussian import Gaussian
+from copriv.privacy.guarantee import NANO, Amount, Guarantee
+from copriv.privacy.laplace import Laplace
+from copriv.privacy.mechanism import Mechanism
+from copriv.privacy.sensitivity import Sensitivity
+from copriv.vectors import Norm
+
+_FIRST_STEP = 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The mechanism that keeps a guarantee over a fixed number of answers, and its price."""
+
+    guarantee: Guarantee
+    answers: int
+    mechanism: Mechanism
+    charge: Amount
+    budget: Amount
+    accountant: Accountant
+
+    def epsilon_after(self, answers: int) -> float:
+        """The ε (at the guarantee's δ) spent after some answers; never more than promised."""
+        return spent_epsilon(self.charge * answers, self.guarantee, self.accountant)
+
+
+def spent_epsilon(spent: Amount, guarantee: Guarantee, accountant: Accountant) -> float:
+    """The ε that a spent amount stands for, at the guarantee's δ.
+
+    >>> spent_epsilon(Amount(25 * 10**7, "epsilon"), Guarantee.of(1), "pure")
+    0.25
+    """
+    if accountant == "pure":
+        return spent.nano / NANO
+    if accountant == "zcdp":
+        return zcdp_epsilon(spent.nano, guarantee.delta)
+    return pld_epsilon(spent.nano, guarantee.delta)
+
+
+def calibrate(
+    guarantee: Guarantee,
+    *,
+    answers: int,
+    sensitivity: Sensitivity,
+    parameters: int,
+    accountant: Accountant = "pld",
+) -> Calibration:
+    """Noise for `answers` answers of `parameters` numbers: Laplace if the guarantee is pure, else Gaussian.
+
+    The accountant matters only with δ > 0; a pure guarantee adds up ε.
+    """
+    if answers < 1:
+        raise BadInput(f"{answers} answers", remedy="an owner promises at least one answer", value=answers)
+    if guarantee.pure:
+        return _laplace(guarantee, answers, sensitivity, parameters)
+    if accountant == "pure":
+        raise BadGuarantee(
+            f"a pure account of delta = {guarantee.delta}",
+            remedy="use the accountant zcdp or pld",
+            value=accountant,
+        )
+    return _gaussian(guarantee, answers, sensitivity, parameters, accountant)
+
+
+def mechanism_norm(guarantee: Guarantee) -> Norm:
+    """The norm in which gradients are clipped under a guarantee: its mechanism's own."""
+    return Laplace.norm if guarantee.pure else Gaussian.norm
+
+
+def _laplace(guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int) -> Calibration:
+    share = _share(Amount(guarantee.nano_epsilon, "epsilon"), answers, guarantee)
+    scale = sensitivity.value * NANO / share.nano
+    mechanism, charge = _fit(Laplace, scale, share, sensitivity, parameters)
+    return Calibration(guarantee, answers, mechanism, charge, share * answers, "pure")
+
+
+def _gaussian(
+    guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int, accountant: Accountant
+) -> Calibration:
+    allowed = largest_rho(guarantee, zcdp_epsilon if accountant == "zcdp" else pld_epsilon)
+    share = _share(Amount(allowed, "rho"), answers, guarantee)
+    scale = sensitivity.value / math.sqrt(2 * share.nano / NANO)
+    mechanism, charge = _fit(Gaussian, scale, share, sensitivity, parameters)
+    return Calibration(guarantee, answers, mechanism, charge, share * answers, accountant)
+
+
+def _share(budget: Amount, answers: int, guarantee: Guarantee) -> Amount:
+    share = Amount(budget.nano // answers, budget.measure)
+    if share.nano == 0:
+        raise BadGuarantee(
+            f"epsilon = {guarantee.epsilon:g} over {answers} answers leaves less than a billionth for each",
+            remedy="raise epsilon or ask for fewer answers",
+            value=answers,
+        )
+    return share
+
+
+def _fit(
+    kind: type[Laplace | Gaussian],
+    scale: float,
+    share: Amount,
+    sensitivity: Sensitivity,
+    parameters: int,
+) -> tuple[Mechanism, Amount]:
+    """Widen the noise, by as little as it takes, until its quoted price fits into the share."""
+    step = _FIRST_STEP
+    while True:
+        mechanism = kind(scale)
+        charge = mechanism.cost(sensitivity, parameters)
+        if charge.nano <= share.nano:
+            return mechanism, charge
+        scale *= 1 + step
+        step *= 2

@@ -1,0 +1,48 @@
+"""How far one record can move an owner's answer.
+
+The answer is the average of n gradients, each clipped to norm C, so replacing one record moves the exact average by at
+most 2C/n. The computed average differs a little from the exact one, differently for neighbouring tables, and a
+guarantee must hold for what is computed. With unit roundoff u every term of the blocked sum passes through at most
+m = block + ⌈n/block⌉ + 2 roundings, so the error in the mechanism's norm is at most γC with γ = mu/(1 − mu), and a
+record clipped in floating point may exceed C by a factor 1 + 4(p + 8)u. Hence
+
+    Δ = 2C(1 + 4(p + 8)u) (1/n + γ),
+
+which is 2C/n to about seven digits for a quarter of a million records. docs/theory/sensitivity.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from copriv.errors import BadInput
+from copriv.vectors import BLOCK, Norm
+
+_UNIT_ROUNDOFF = 2.0**-53
+_UNDERFLOW = 2.0**-1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The largest change of an answer when one record is replaced, in one norm."""
+
+    value: float
+    norm: Norm
+
+
+def of_average_gradient(*, clip: float, records: int, parameters: int, norm: Norm) -> Sensitivity:
+    """Sensitivity of the clipped average gradient under replace-one.
+
+    >>> of_average_gradient(clip=1.0, records=1000, parameters=10, norm=Norm.L1).value
+    0.002000000000114593
+    """
+    if not (math.isfinite(clip) and clip > 0):
+        raise BadInput(f"the clip is {clip}", remedy="give a finite number greater than 0", value=clip)
+    if records < 1:
+        raise BadInput(f"{records} records", remedy="an owner needs at least one record", value=records)
+    roundings = BLOCK + math.ceil(records / BLOCK) + 2
+    gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
+    overshoot = 1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF
+    exact = 2 * clip * overshoot * (1 / records + gamma)
+    return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)

@@ -1,0 +1,1 @@
+"""Who is reachable when: Poisson clocks, and recorded traces to replay. Pure."""

@@ -1,0 +1,55 @@
+"""Independent Poisson clocks, one an owner: whoever's clock ticks next meets the learner.
+
+The first of several exponential waiting times is exponential with the sum of the rates, and it is owner i's with
+probability γ_i = r_i/Σr, independently of when it comes. So independent clocks are drawn as one clock and a choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.schedule.trace import Meeting, Trace
+from copriv.vectors import FloatArray
+
+
+def draw(rates: Sequence[float], horizon: int, generator: np.random.Generator) -> Trace:
+    """The first `horizon` ticks; as in the paper, time starts at the first: 0 = t_1 ≤ t_2 ≤ ⋯ ≤ t_T."""
+    probabilities = availability(rates)
+    if horizon < 1:
+        raise BadInput(f"the horizon is {horizon}", remedy="give at least 1 iteration", value=horizon)
+    gaps = generator.exponential(1 / math.fsum(rates), size=horizon)
+    gaps[0] = 0.0
+    owners = generator.choice(len(rates), size=horizon, p=probabilities)
+    times = np.cumsum(gaps)
+    return Trace(len(rates), tuple(Meeting(float(t), int(i)) for t, i in zip(times, owners, strict=True)))
+
+
+def availability(rates: Sequence[float]) -> FloatArray:
+    """γ_i = r_i/Σr, the probability that the next meeting is with owner i.
+
+    >>> availability([1.0, 3.0]).tolist()
+    [0.25, 0.75]
+    """
+    if not rates:
+        raise BadInput("no owners", remedy="a schedule needs at least one owner", value=0)
+    for rate in rates:
+        if not (math.isfinite(rate) and rate > 0):
+            raise BadInput(f"a rate of {rate}", remedy="give finite rates greater than 0", value=rate)
+    return np.asarray(rates, dtype=np.float64) / math.fsum(rates)
+
+
+def likely_answers(probability: float, horizon: int, *, excess: float = 0.01) -> int:
+    """The smallest number of answers that an owner exceeds with probability at most `excess` over the horizon.
+
+    An owner that promises no more than this spends its budget on the answers that will be asked for, not on all T.
+
+    >>> likely_answers(0.1, 1000), likely_answers(1.0, 1000)
+    (123, 1000)
+    """
+    from scipy.stats import binom
+
+    return max(1, int(binom.isf(excess, horizon, probability)))
