@@ -1,0 +1,1 @@
+"""Tables in, matrices out: reading, encoding, the public dictionary, partition into owners, and generators."""

@@ -1,0 +1,156 @@
+"""The dictionary: how a table becomes features, fitted on public rows only and sent to every owner.
+
+Columns are standardised and projected on the principal components of the public rows, each divided by its public
+deviation, so that a step does as much in every direction. Rows are measured in a public quantile of their length and
+shortened to 1; an intercept as strong as the strongest feature follows. So ‖x‖₂ ≤ 1 for every record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.errors import BadInput, BadTable
+from copriv.records.column import Column, text
+from copriv.records.survey import LeftOut, survey
+from copriv.records.target import Target, TargetChoice, fit_target
+from copriv.vectors import FloatArray
+
+ROW_NORM = 1.0
+TARGET_BOUND = 1.0
+_LENGTH_QUANTILE = 0.99
+_SMALLEST_VARIANCE = 1e-6
+
+
+class Dictionary(msgspec.Struct, frozen=True):
+    """Columns, principal components (one a row), the unit of length, the intercept's value, and the target."""
+
+    columns: tuple[Column, ...]
+    components: tuple[tuple[float, ...], ...]
+    length: float
+    intercept: float
+    target: Target
+
+    @property
+    def features(self) -> int:
+        """Principal components in use."""
+        return len(self.components)
+
+    @property
+    def parameters(self) -> int:
+        """Length of a model: the features and an intercept."""
+        return self.features + 1
+
+    def required_columns(self) -> list[str]:
+        """The columns a table must have for its features."""
+        return [column.name for column in self.columns]
+
+    def features_of(self, table: pl.DataFrame) -> FloatArray:
+        """Features with intercept of every row (records × parameters), each row of length at most 1."""
+        standardised = _standardise(table, self.columns)
+        return bound_rows(standardised @ np.asarray(self.components).T, self.length, self.intercept)
+
+    def targets_of(self, table: pl.DataFrame) -> FloatArray:
+        """Bounded targets; NaN where a row has none."""
+        expression = self.target.raw(table.schema[self.target.name])
+        values = table.select(expression.fill_null(math.nan)).to_series().to_numpy().astype(np.float64)
+        _require_understood(self.target, table, values)
+        return self.target.bounded(values)
+
+    def to_json(self) -> bytes:
+        """The dictionary as text."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Dictionary:
+        """Read back what `to_json` wrote."""
+        try:
+            return msgspec.json.decode(data, type=cls)
+        except msgspec.DecodeError as problem:
+            raise BadInput(f"this is not a dictionary: {problem}", remedy="use the one of a run folder") from problem
+
+
+def fit_dictionary(
+    public: pl.DataFrame, choice: TargetChoice, features: int, *, skip: Iterable[str] = ()
+) -> tuple[Dictionary, list[LeftOut]]:
+    """Fit everything on the public rows; `features` is the number of principal components wanted."""
+    if features < 1:
+        raise BadInput(f"{features} features", remedy="ask for at least 1", value=features)
+    target = fit_target(public, choice)
+    columns, left_out = survey(public, skip=[choice.name, *skip])
+    standardised = _standardise(public, columns)
+    components = principal_components(standardised, features)
+    scores = standardised @ components.T
+    length = float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0
+    rows = tuple(tuple(row) for row in components.tolist())
+    return Dictionary(tuple(columns), rows, length, balanced_intercept(scores, length), target), left_out
+
+
+def principal_components(standardised: FloatArray, most: int) -> FloatArray:
+    """The leading directions of variation over their deviations, one a row, with signs that no machine can change."""
+    variances, directions = np.linalg.eigh(standardised.T @ standardised / standardised.shape[0])
+    wanted = [k for k in range(variances.size)[::-1] if variances[k] > _SMALLEST_VARIANCE][:most]
+    leading = directions[:, wanted].T
+    largest = np.argmax(np.abs(leading), axis=1)
+    signs = np.sign(leading[np.arange(leading.shape[0]), largest])
+    return np.asarray(leading * (signs / np.sqrt(variances[wanted]))[:, None], dtype=np.float64)
+
+
+def balanced_intercept(scores: FloatArray, length: float) -> float:
+    """b with b² the largest eigenvalue of (1 − b²) E[zzᵀ] over the bounded public scores z."""
+    bounded = _shorten(scores, length)
+    strongest = float(np.linalg.eigvalsh(bounded.T @ bounded / bounded.shape[0])[-1])
+    return math.sqrt(strongest / (1 + strongest))
+
+
+def bound_rows(scores: FloatArray, length: float, intercept: float) -> FloatArray:
+    """Scores in units of `length`, shortened to √(1 − b²), and the intercept b: rows of length at most 1.
+
+    >>> rows = bound_rows(np.array([[3.0, 4.0], [0.0, 0.1]]), length=1.0, intercept=0.6)
+    >>> bool(np.all(np.linalg.norm(rows, axis=1) <= 1))
+    True
+    """
+    constant = np.full((scores.shape[0], 1), intercept)
+    return np.hstack([_shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * (1 - 1e-12)
+
+
+def _shorten(scores: FloatArray, length: float) -> FloatArray:
+    scaled = scores / length
+    return np.asarray(scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1.0), dtype=np.float64)
+
+
+def _standardise(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
+    values = table.select(column.standardised(table.schema[column.name]) for column in columns).to_numpy()
+    for column, finite in zip(columns, np.isfinite(values).all(axis=0), strict=True):
+        if not finite:
+            raise BadTable(
+                f"column {column.name!r} holds NaN or an infinite value after encoding",
+                remedy="remove or replace it in the file",
+                value=column.name,
+            )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _require_understood(target: Target, table: pl.DataFrame, values: FloatArray) -> None:
+    """A target may be missing; it may not be infinite, or something the public rows never had."""
+    if np.any(np.isinf(values)):
+        raise BadTable(
+            f"the target {target.name!r} holds an infinite value", remedy="remove or replace it", value=target.name
+        )
+    puzzling = table.select(text(target.name)).to_series().filter(pl.Series(np.isnan(values))).drop_nulls()
+    if not puzzling.is_empty():
+        raise BadTable(
+            f"the target {target.name!r} holds {puzzling[0]!r}, which the public rows do not explain",
+            remedy="correct the value, or take public rows that have every kind of target",
+            value=puzzling[0],
+        )
+    if target.levels and not np.all(np.isin(values[~np.isnan(values)], target.levels)):
+        raise BadTable(
+            f"the target {target.name!r} takes values besides {target.levels[0]:g} and {target.levels[1]:g}",
+            remedy="pass --positive-above X to make two of them",
+            value=target.name,
+        )

@@ -1,0 +1,206 @@
+"""From one table to a consortium: public rows, the dictionary fitted on them, and each owner's sample.
+
+The public rows are the last ones of the table, as in the paper, or a table of their own. The rest is read in batches,
+reduced to features and divided among the owners; nothing but the public rows shapes the dictionary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from copriv.errors import BadInput, BadTable
+from copriv.losses.sample import Sample
+from copriv.records.column import text
+from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.partition import Partition, Share, divide, keep_large
+from copriv.records.survey import LeftOut
+from copriv.records.table import collect, count_rows, require_columns
+from copriv.records.target import TargetChoice
+from copriv.vectors import FloatArray, IntArray
+
+_BATCH_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSample:
+    """One owner's records, reduced to numbers."""
+
+    name: str
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Everything a study starts from."""
+
+    dictionary: Dictionary
+    public: Sample
+    owners: tuple[OwnerSample, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the user wants from a table."""
+
+    target: TargetChoice
+    partition: Partition
+    features: int = 10
+    public_rows: int = 10_000
+
+
+def take_in(
+    table: pl.LazyFrame, plan: Plan, *, public: pl.LazyFrame | None = None, order: IntArray | None = None
+) -> Intake:
+    """Read, reduce and divide a table.
+
+    Args:
+        table: all rows, or the private ones if `public` is given.
+        plan: target, partition, number of features and of public rows.
+        public: a table of public rows, instead of the last rows of `table`.
+        order: a permutation of the rows, to shuffle them before anything else.
+    """
+    named = [plan.target.name, *([plan.partition.column] if plan.partition.column else [])]
+    require_columns(table, named)
+    rows = count_rows(table)
+    arranged = np.arange(rows, dtype=np.int64) if order is None else order
+    private_rows, public_frame = _separate(table, plan, public, arranged)
+    dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
+    require_columns(table, dictionary.required_columns())
+    features, targets, names = _reduce(table, dictionary, plan.partition.column, rows)
+    known_names = None if names is None else [names[row] for row in private_rows]
+    shares = divide(plan.partition, known_names, private_rows.size)
+    usable = _drop_missing(shares, targets[private_rows])
+    kept, small = keep_large(usable, plan.partition.min_records)
+    _require_enough(kept, dictionary)
+    owners = tuple(_sample(share, private_rows, features, targets) for share in kept)
+    notices = (
+        *_about_columns(left_out, dictionary, plan.features),
+        *_about_target(dictionary),
+        *_about_rows(shares, usable, small, names, private_rows),
+    )
+    return Intake(dictionary, _public_sample(public_frame, dictionary), owners, notices)
+
+
+def _separate(
+    table: pl.LazyFrame, plan: Plan, public: pl.LazyFrame | None, arranged: IntArray
+) -> tuple[IntArray, pl.DataFrame]:
+    """The private rows in order, and the public rows themselves."""
+    if public is not None:
+        require_columns(public, [plan.target.name])
+        return arranged, collect(public)
+    rows, wanted = arranged.size, plan.public_rows
+    if wanted < 1:
+        raise BadInput(
+            f"--public-rows is {wanted}",
+            remedy="the dictionary is fitted on public rows: give at least 1",
+            value=wanted,
+        )
+    if wanted >= rows:
+        raise BadTable(
+            f"{wanted} public rows leave nothing private of the table's {rows} rows",
+            remedy=f"pass --public-rows with less than {rows}, or a --public file",
+            value=wanted,
+        )
+    private, last = arranged[: rows - wanted], arranged[rows - wanted :]
+    if np.array_equal(last, np.arange(rows - wanted, rows)):
+        return private, collect(table.slice(rows - wanted, wanted))
+    chosen = pl.LazyFrame({"__row": last.astype(np.uint32)})
+    picked = chosen.join(table.with_row_index("__row"), on="__row", how="left", maintain_order="left")
+    return private, collect(picked.drop("__row"))
+
+
+def _reduce(
+    table: pl.LazyFrame, dictionary: Dictionary, owner_column: str | None, rows: int
+) -> tuple[FloatArray, FloatArray, list[str | None] | None]:
+    """Features, targets and owner names of every row, batch by batch."""
+    features = np.empty((rows, dictionary.parameters))
+    targets = np.empty(rows)
+    names: list[str | None] | None = None if owner_column is None else []
+    done = 0
+    wanted = {*dictionary.required_columns(), dictionary.target.name} | ({owner_column} if owner_column else set())
+    for batch in table.select(sorted(wanted)).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
+        span = slice(done, done + batch.height)
+        features[span] = dictionary.features_of(batch)
+        targets[span] = dictionary.targets_of(batch)
+        if names is not None and owner_column is not None:
+            names.extend(batch.select(text(owner_column)).to_series().to_list())
+        done += batch.height
+    return features, targets, names
+
+
+def _drop_missing(shares: list[Share], targets: FloatArray) -> list[Share]:
+    usable = [Share(share.name, share.rows[~np.isnan(targets[share.rows])]) for share in shares]
+    for share in usable:
+        if share.rows.size == 0:
+            raise BadTable(
+                f"the owner {share.name!r} is empty: none of its records has a target",
+                remedy="remove its rows, or name another target",
+                value=share.name,
+            )
+    return usable
+
+
+def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
+    for share in shares:
+        if share.rows.size < dictionary.parameters:
+            raise BadTable(
+                f"the owner {share.name!r} has {share.rows.size} records, fewer than {dictionary.features} "
+                "features and an intercept",
+                remedy=f"pass --min-records {dictionary.parameters} to leave such owners out, or fewer --features",
+                value=share.name,
+            )
+
+
+def _sample(share: Share, private_rows: IntArray, features: FloatArray, targets: FloatArray) -> OwnerSample:
+    rows = private_rows[share.rows]
+    return OwnerSample(share.name, Sample.of_rows(features[rows], targets[rows]))
+
+
+def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample:
+    targets = dictionary.targets_of(public)
+    known = ~np.isnan(targets)
+    return Sample.of_rows(dictionary.features_of(public)[known], targets[known])
+
+
+def _about_columns(left_out: list[LeftOut], dictionary: Dictionary, wanted: int) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for column in left_out:
+        reasons.setdefault(column.reason, []).append(column.name)
+    notices = [f"left out, {reason}: {_list(names)}" for reason, names in sorted(reasons.items())]
+    if dictionary.features < wanted:
+        notices.append(f"{dictionary.features} features instead of {wanted}: the table has no more directions")
+    return notices
+
+
+def _about_target(dictionary: Dictionary) -> list[str]:
+    target = dictionary.target
+    if not target.categories:
+        return []
+    numbered = ", ".join(f"{name} = {place}" for place, name in enumerate(target.categories, start=1))
+    return [f"the target {target.name!r} is read as ordinal: {numbered}"]
+
+
+def _about_rows(
+    shares: list[Share], usable: list[Share], small: list[Share], names: list[str | None] | None, private_rows: IntArray
+) -> list[str]:
+    notices = []
+    missing = sum(share.rows.size for share in shares) - sum(share.rows.size for share in usable)
+    if missing:
+        notices.append(f"{missing:,} private rows have no target and are left out")
+    nameless = 0 if names is None else sum(names[row] is None for row in private_rows)
+    if nameless:
+        notices.append(f"{nameless:,} private rows name no owner and are left out")
+    if small:
+        notices.append(
+            f"{len(small)} owners with too few records are left out: {_list([share.name for share in small])}"
+        )
+    return notices
+
+
+def _list(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,91 @@
+"""Who owns which rows: by the values of a column, or as consecutive blocks of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.errors import BadInput, BadTable
+from copriv.vectors import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How rows are given to owners.
+
+    Args:
+        column: the column whose values name the owners; None for consecutive blocks.
+        owners: how many blocks.
+        records_per_owner: rows of each block, or the most rows of each named owner.
+        min_records: owners with fewer records are left out.
+    """
+
+    column: str | None = None
+    owners: int | None = None
+    records_per_owner: int | None = None
+    min_records: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.column is None) == (self.owners is None):
+            raise BadInput(
+                "it is not clear who owns the rows" if self.column is None else "owners are given twice",
+                remedy="give either --owner-column COLUMN or --owners N",
+            )
+        for option, value in (("--owners", self.owners), ("--records-per-owner", self.records_per_owner)):
+            if value is not None and value < 1:
+                raise BadInput(f"{option} is {value}", remedy="give at least 1", value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The rows of one owner, in the table's order."""
+
+    name: str
+    rows: IntArray
+
+
+def divide(partition: Partition, names: Sequence[str | None] | None, rows: int) -> list[Share]:
+    """The share of each owner among the private rows 0 … rows − 1; `names` holds the owner column, if there is one."""
+    if partition.owners is not None:
+        return _blocks(partition.owners, partition.records_per_owner, rows)
+    if names is None:
+        raise BadInput("the owner column was not read", remedy="pass its values", value=partition.column)
+    return _groups(names, partition.records_per_owner)
+
+
+def keep_large(shares: Sequence[Share], min_records: int) -> tuple[list[Share], list[Share]]:
+    """Owners with at least `min_records` records, and the others."""
+    kept = [share for share in shares if share.rows.size >= min_records]
+    small = [share for share in shares if share.rows.size < min_records]
+    if not kept:
+        most = max((share.rows.size for share in shares), default=0)
+        raise BadTable(
+            f"no owner has {min_records} records",
+            remedy=f"lower --min-records: the largest owner has {most}",
+            value=min_records,
+        )
+    return kept, small
+
+
+def _blocks(owners: int, size: int | None, rows: int) -> list[Share]:
+    if rows < owners * (size or 1):
+        raise BadTable(
+            f"{owners} owners of {size or 'at least 1'} records need more than the {rows} private rows there are",
+            remedy="ask for fewer owners, fewer records each or fewer public rows",
+            value=owners,
+        )
+    edges = [i * size for i in range(owners + 1)] if size else [i * rows // owners for i in range(owners + 1)]
+    width = len(str(owners))
+    return [Share(f"owner-{i + 1:0{width}d}", np.arange(edges[i], edges[i + 1], dtype=np.int64)) for i in range(owners)]
+
+
+def _groups(names: Sequence[str | None], most: int | None) -> list[Share]:
+    members: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        if name is not None:
+            members.setdefault(name, []).append(row)
+    if not members:
+        raise BadTable("the owner column is missing in every private row", remedy="name another --owner-column")
+    return [Share(name, np.asarray(members[name][:most], dtype=np.int64)) for name in sorted(members)]
