@@ -94,7 +94,7 @@ def _curvature(code: int, threshold: float, margin: float, target: float) -> flo
 
 
 @compiled_reordered
-def _measure(
+def measure_block(
     columns: FloatArray, first: int, theta: FloatArray, power: int, margins: FloatArray, lengths: FloatArray
 ) -> None:
     """θᵀx and ‖x‖ of each record of a block, column by column."""
@@ -115,7 +115,7 @@ def _measure(
 
 
 @compiled_reordered
-def _clip_slopes(
+def clip_block(
     code: int, threshold: float, targets: FloatArray, clip: float, lengths: FloatArray, slopes: FloatArray
 ) -> None:
     """From margins to slopes, shortened where slope · ‖x‖ exceeds the clip."""
@@ -127,7 +127,7 @@ def _clip_slopes(
 
 
 @compiled_reordered
-def _fold(columns: FloatArray, first: int, slopes: FloatArray, out: FloatArray) -> None:
+def fold_block(columns: FloatArray, first: int, slopes: FloatArray, out: FloatArray) -> None:
     """Σ slope · x over a block."""
     for j in range(out.size):
         column = columns[j, first : first + slopes.size]
@@ -166,9 +166,9 @@ def _gradient_average(
         last = min(first + BLOCK, records)
         slopes = np.zeros(last - first)
         lengths = np.zeros(last - first)
-        _measure(columns, first, theta, power, slopes, lengths)
-        _clip_slopes(code, threshold, targets[first:last], clip, lengths, slopes)
-        _fold(columns, first, slopes, partial[block])
+        measure_block(columns, first, theta, power, slopes, lengths)
+        clip_block(code, threshold, targets[first:last], clip, lengths, slopes)
+        fold_block(columns, first, slopes, partial[block])
     return _average_rows(partial, records)
 
 

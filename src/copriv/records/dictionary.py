@@ -101,7 +101,7 @@ def principal_components(standardised: FloatArray, most: int) -> FloatArray:
 
 
 def balanced_intercept(scores: FloatArray, length: float) -> float:
-    """b with b² the largest eigenvalue of (1 − b²) E[zzᵀ] over the bounded public scores z."""
+    """The b whose b² is the largest eigenvalue of (1 − b²) E[zzᵀ] over the bounded public scores z."""
     bounded = _shorten(scores, length)
     strongest = float(np.linalg.eigvalsh(bounded.T @ bounded / bounded.shape[0])[-1])
     return math.sqrt(strongest / (1 + strongest))

@@ -1,0 +1,69 @@
+"""The `copriv` command: one line of help a command, and errors that say what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from copriv.cli.generate import generate
+from copriv.cli.predict import predict
+from copriv.cli.train import train
+from copriv.errors import CoprivError
+
+BAD_INPUT = 2
+BROKEN = 70
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="copriv",
+    help="Train one model across owners that may not pool their records, each under its own privacy guarantee.\n\n"
+    "Start with `copriv train`: ten synthetic banks, nothing to configure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(train)
+app.command()(predict)
+app.command()(generate)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: bool = typer.Option(False, "--version", help="Show the version and stop.", is_eager=True),
+) -> None:
+    """Options that stand before a command."""
+    if version:
+        from copriv import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> NoReturn:
+    """Run the command line; whatever happens, a user sees a sentence and not a traceback."""
+    try:
+        app()
+    except CoprivError as problem:
+        _complain(f"error: {problem.problem}", f"remedy: {problem.remedy}")
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        _complain("interrupted; what owners have answered is on record in their ledgers")
+        sys.exit(INTERRUPTED)
+    except Exception as problem:
+        if os.environ.get("COPRIV_TRACEBACK"):
+            raise
+        _complain(
+            f"error: something broke that should not: {type(problem).__name__}: {problem}",
+            "remedy: run it again with COPRIV_TRACEBACK=1 and report what it prints",
+        )
+        sys.exit(BROKEN)
+    sys.exit(0)
+
+
+def _complain(*lines: str) -> None:
+    for line in lines:
+        typer.echo(line, err=True)

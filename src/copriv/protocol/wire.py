@@ -1,0 +1,39 @@
+"""Messages as bytes (MessagePack): doubles travel bit for bit.
+
+>>> from copriv.protocol.messages import Query
+>>> query = Query("q1", "abc", "bank", (0.1, -2.5e-300))
+>>> decode_query(encode(query)) == query
+True
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from copriv.errors import ProtocolError
+from copriv.protocol.messages import Answer, Query, Refusal, Reply
+
+_encoder = msgspec.msgpack.Encoder()
+_queries = msgspec.msgpack.Decoder(Query)
+_replies: msgspec.msgpack.Decoder[Answer | Refusal] = msgspec.msgpack.Decoder(Answer | Refusal)
+
+
+def encode(message: Query | Answer | Refusal) -> bytes:
+    """The bytes of a message."""
+    return _encoder.encode(message)
+
+
+def decode_query(data: bytes) -> Query:
+    """Read a query, or say that this is none."""
+    try:
+        return _queries.decode(data)
+    except msgspec.DecodeError as problem:
+        raise ProtocolError("these bytes are not a query", remedy="send a query of this protocol") from problem
+
+
+def decode_reply(data: bytes) -> Reply:
+    """Read an answer or a refusal, or say that this is neither."""
+    try:
+        return _replies.decode(data)
+    except msgspec.DecodeError as problem:
+        raise ProtocolError("these bytes are not a reply", remedy="ask an owner of this protocol") from problem

@@ -1,0 +1,165 @@
+"""The figures of a run as one object: what `--json` prints and run.json keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from copriv.privacy.calibration import spent_epsilon
+from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.records.intake import Intake
+from copriv.rules.paper import rho_from_step
+from copriv.simulation.consortium import Consortium, Findings, Watch
+from copriv.simulation.study import Noise, Study
+
+NOT_PRIVATE = (
+    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public and path are measured on the records "
+    "themselves: they are not differentially private and not meant to be passed on"
+)
+
+
+class GuaranteeShown(msgspec.Struct):
+    """The weakest promise of any owner, with its unit and adjacency."""
+
+    epsilon: float
+    delta: float
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+
+class Spending(msgspec.Struct):
+    """What one owner spent of what it promised."""
+
+    owner: str
+    answers: int
+    epsilon: float
+    delta: float
+    promised: float
+    most_answers: int
+    records: int
+
+
+class Alone(msgspec.Struct):
+    """ψ of the owners' own models, and how many owners do better together."""
+
+    median: float
+    gaining: int
+
+
+class Public(msgspec.Struct):
+    """The model that the public rows alone give."""
+
+    rows: int
+    relative_fitness: float
+
+
+class Figures(msgspec.Struct):
+    """Everything about a run that is a number."""
+
+    owners: int
+    records: int
+    features: int
+    rule: str
+    horizon: int
+    guarantee: GuaranteeShown
+    relative_fitness: float
+    cost_of_privacy: float
+    fitness: float
+    best_fitness: float
+    alone: Alone
+    public: Public
+    spent: list[Spending]
+    seconds: float
+    loss: str
+    target: str
+    noise: str
+    mechanism: str
+    accountant: str
+    clip: float
+    step: float
+    rho: float
+    limit: float
+    regularization: float
+    central: str
+    seed: int
+    terms: str
+    refused: int
+    run_folder: str
+    notices: list[str]
+    not_private: str = NOT_PRIVATE
+    path: list[tuple[int, float]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run, before it is told."""
+
+    intake: Intake
+    study: Study
+    consortium: Consortium
+    watch: Watch
+    findings: Findings
+    noise: Noise
+    seed: int
+    folder: str
+    seconds: float
+
+
+def figures(run: Run) -> Figures:
+    """The figures of a run."""
+    terms, findings = run.study.terms, run.findings
+    calibration = run.study.promises[0].calibration
+    spent = spending(run)
+    return Figures(
+        owners=len(run.intake.owners),
+        records=sum(entry.records for entry in spent),
+        features=run.intake.dictionary.features,
+        rule=terms.rule,
+        horizon=terms.horizon,
+        guarantee=GuaranteeShown(max(entry.promised for entry in spent), calibration.guarantee.delta),
+        relative_fitness=findings.relative,
+        cost_of_privacy=findings.cost_of_privacy,
+        fitness=findings.fitness,
+        best_fitness=findings.best_fitness,
+        alone=Alone(findings.alone_median, findings.gaining),
+        public=Public(run.intake.public.records, findings.public),
+        spent=spent,
+        seconds=run.seconds,
+        loss=terms.loss,
+        target=run.intake.dictionary.target.name,
+        noise=run.noise,
+        mechanism=calibration.mechanism.name,
+        accountant=calibration.accountant,
+        clip=terms.clip,
+        step=terms.step,
+        rho=rho_from_step(terms.step, horizon=terms.horizon, strong_convexity=2 * terms.regularization),
+        limit=terms.limit,
+        regularization=terms.regularization,
+        central=terms.central,
+        seed=run.seed,
+        terms=terms.digest(),
+        refused=len(run.watch.refusals),
+        run_folder=run.folder,
+        notices=list(run.intake.notices),
+        path=list(findings.path),
+    )
+
+
+def spending(run: Run) -> list[Spending]:
+    """What each owner's ledger says."""
+    entries = []
+    for owner, promise, ledger in zip(run.intake.owners, run.study.promises, run.consortium.ledgers, strict=True):
+        account, calibration = ledger.account(), promise.calibration
+        entries.append(
+            Spending(
+                owner=owner.name,
+                answers=account.answers,
+                epsilon=spent_epsilon(account.spent, calibration.guarantee, calibration.accountant),
+                delta=calibration.guarantee.delta,
+                promised=calibration.guarantee.epsilon,
+                most_answers=calibration.answers,
+                records=owner.sample.records,
+            )
+        )
+    return entries

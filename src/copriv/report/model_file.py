@@ -1,0 +1,68 @@
+"""model.json: a model that can be passed on. It holds what came of the answers and of public rows, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.errors import BadInput
+from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.vectors import FloatArray
+
+FORMAT = 1
+
+
+class Promised(msgspec.Struct, frozen=True):
+    """What one owner promised about any one of its records."""
+
+    owner: str
+    epsilon: float
+    delta: float
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+
+class ModelFile(msgspec.Struct, frozen=True):
+    """A trained model with the dictionary it needs and the promises under which it was trained."""
+
+    theta: tuple[float, ...]
+    terms: Terms
+    dictionary: Dictionary
+    promised: tuple[Promised, ...]
+    noise: str
+    format: int = FORMAT
+
+    def predict(self, table: pl.DataFrame) -> FloatArray:
+        """The target of every row in its own unit, or the probability of a positive label."""
+        margins = self.dictionary.features_of(table) @ np.asarray(self.theta)
+        return self.dictionary.target.restore(margins)
+
+
+def write_model(model: ModelFile, path: Path) -> None:
+    """Write a model; an existing file is never overwritten."""
+    with path.open("xb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(model)) + b"\n")
+
+
+def read_model(path: Path) -> ModelFile:
+    """Read a model, or say why it is none."""
+    if not path.is_file():
+        raise BadInput(f"there is no model {path}", remedy="give the model.json of a run folder", value=str(path))
+    try:
+        model = msgspec.json.decode(path.read_bytes(), type=ModelFile)
+    except msgspec.DecodeError as problem:
+        raise BadInput(
+            f"{path} is not a model: {problem}", remedy="give the model.json of a run folder", value=str(path)
+        ) from problem
+    if model.format != FORMAT or len(model.theta) != model.dictionary.parameters:
+        raise BadInput(
+            f"{path} is of format {model.format} with {len(model.theta)} numbers",
+            remedy=f"use a model of format {FORMAT} whose length fits its dictionary",
+            value=model.format,
+        )
+    return model

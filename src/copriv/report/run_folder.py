@@ -1,0 +1,63 @@
+"""A run folder: made once, never overwritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from copriv.errors import BadInput
+from copriv.report.figures import Figures, Run
+from copriv.report.model_file import ModelFile, Promised, write_model
+from copriv.report.picture import draw
+from copriv.vectors import FloatArray
+
+
+def require_new(folder: Path) -> None:
+    """Refuse a folder that exists, before any work is done for it."""
+    if folder.exists():
+        raise BadInput(
+            f"{folder} exists, and a run folder is never overwritten",
+            remedy="choose another --out, or remove it yourself",
+            value=str(folder),
+        )
+
+
+def make(folder: Path) -> None:
+    """Create the folder and its place for ledgers."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        require_new(folder)
+    except OSError as problem:
+        raise BadInput(
+            f"{folder} cannot be created: {problem.strerror}", remedy="choose another --out", value=str(folder)
+        ) from problem
+    (folder / "ledgers").mkdir()
+
+
+def ledger_path(folder: Path, number: int, owner: str) -> Path:
+    """Where an owner's ledger lies: numbered, and named as far as a file name allows.
+
+    >>> ledger_path(Path("run"), 3, "St. Mary's, 2nd Ave").name
+    '0003-st-mary-s-2nd-ave.sqlite'
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", owner.lower()).strip("-")[:60]
+    return folder / "ledgers" / f"{number:04d}-{slug}.sqlite"
+
+
+def write(folder: Path, run: Run, figures: Figures, theta: FloatArray) -> None:
+    """model.json, run.json, schedule.json and the picture."""
+    model = ModelFile(
+        tuple(theta.tolist()), run.study.terms, run.intake.dictionary, tuple(_promised(figures)), run.noise
+    )
+    write_model(model, folder / "model.json")
+    (folder / "schedule.json").write_bytes(run.study.trace.to_json() + b"\n")
+    (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    draw(figures, folder)
+
+
+def _promised(figures: Figures) -> Sequence[Promised]:
+    return [Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent]

@@ -1,0 +1,65 @@
+"""A run as a small table for the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from copriv.report.figures import Figures, Spending
+from copriv.report.sentence import explain
+
+_MOST_OWNERS = 12
+
+
+def show(figures: Figures, console: Console) -> None:
+    """Print fitness, spending, and what it means."""
+    console.print(Group(_fitness(figures), "", _spending(figures), "", Text(explain(figures), style="bold")))
+    console.print(
+        f"\nunit: one {figures.guarantee.unit}; adjacency: {figures.guarantee.adjacency}; "
+        f"δ = {figures.guarantee.delta:g}; {_noise(figures)}",
+        style="dim",
+    )
+    console.print("ψ and gains are measured on the records themselves and are not private.", style="dim")
+    console.print(f"run folder: {figures.run_folder}", style="dim")
+
+
+def _fitness(figures: Figures) -> Table:
+    table = Table(title=f"how far from the best possible model for {figures.target!r}", title_justify="left")
+    table.add_column("model")
+    table.add_column("relative fitness ψ", justify="right")
+    table.add_column("")
+    table.add_row("joint, private", _number(figures.relative_fitness), f"after {figures.horizon:,} meetings")
+    note = f"{figures.alone.gaining} of {figures.owners} owners gain by joining"
+    table.add_row("alone, median owner", _number(figures.alone.median), note)
+    table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
+    return table
+
+
+def _spending(figures: Figures) -> Table:
+    table = Table(title="what each owner spent", title_justify="left")
+    table.add_column("owner")
+    for heading in ("records", "answers", "ε spent", "ε promised"):
+        table.add_column(heading, justify="right")
+    for entry in figures.spent[:_MOST_OWNERS]:
+        table.add_row(*_row(entry))
+    hidden = figures.spent[_MOST_OWNERS:]
+    if hidden:
+        most = max(hidden, key=lambda entry: entry.epsilon / entry.promised)
+        table.add_row(f"… {len(hidden)} more", "", "", f"at most {most.epsilon:.3f}", f"{most.promised:g}")
+    return table
+
+
+def _row(entry: Spending) -> tuple[str, ...]:
+    answers = f"{entry.answers} of {entry.most_answers}"
+    return entry.owner, f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}"
+
+
+def _noise(figures: Figures) -> str:
+    if figures.noise == "secure":
+        return f"{figures.mechanism} noise, secure"
+    return f"{figures.mechanism} noise, simulated: this run protects nobody"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2e}" if value < 0.001 else f"{value:.4f}"

@@ -1,0 +1,136 @@
+"""A consortium in one process: owners with their ledgers, the transport, the learner, and what came of it.
+
+Because every record is here, the fitness of the joint model and of each owner's own can be computed exactly. These
+figures are measured on the records themselves: they are for whoever may see all records, and not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from copriv.entropy import seeded
+from copriv.learner.learner import Iteration, train
+from copriv.losses.objective import Objective, relative_fitness
+from copriv.losses.optimum import minimise
+from copriv.losses.sample import Sample
+from copriv.owner.ledger import Ledger
+from copriv.owner.owner import Owner
+from copriv.owner.promise import Promise
+from copriv.owner.responder import PrivateResponder, Responder
+from copriv.protocol.messages import Refusal
+from copriv.records.intake import Intake
+from copriv.rules.paper import PaperState
+from copriv.simulation.responder import SilentResponder, SimulatedResponder
+from copriv.simulation.study import Noise, Study
+from copriv.transport.in_process import InProcessTransport
+from copriv.vectors import FloatArray
+
+MakeLedger = Callable[[str, Promise], Ledger]
+
+
+@dataclass(frozen=True, slots=True)
+class Consortium:
+    """Owners, their ledgers and the way to reach them."""
+
+    names: tuple[str, ...]
+    ledgers: tuple[Ledger, ...]
+    transport: InProcessTransport
+
+
+def assemble(intake: Intake, study: Study, *, noise: Noise, seed: int, make_ledger: MakeLedger) -> Consortium:
+    """Owners with secure noise on their records; or, for a simulation, with seeded noise or none."""
+    names = tuple(owner.name for owner in intake.owners)
+    ledgers = tuple(make_ledger(name, promise) for name, promise in zip(names, study.promises, strict=True))
+    owners = [
+        Owner(owner.name, study.terms, promise, _responder(owner.sample, promise, noise, seed, owner.name), ledger)
+        for owner, promise, ledger in zip(intake.owners, study.promises, ledgers, strict=True)
+    ]
+    return Consortium(names, ledgers, InProcessTransport(owners))
+
+
+def _responder(sample: Sample, promise: Promise, noise: Noise, seed: int, name: str) -> Responder:
+    if noise == "secure":
+        return PrivateResponder(sample, promise)
+    if noise == "seeded":
+        return SimulatedResponder(sample, promise, seeded(seed, f"noise of {name}"))
+    return SilentResponder(sample, promise)
+
+
+def run(consortium: Consortium, study: Study, run_name: str) -> Iterator[Iteration[PaperState]]:
+    """Train along the study's schedule, one meeting at a time."""
+    return train(
+        study.rule,
+        study.trace,
+        consortium.transport,
+        owners=consortium.names,
+        terms=study.terms.digest(),
+        run=run_name,
+    )
+
+
+@dataclass(slots=True)
+class Watch:
+    """Remembers what to show of a run: the model at some iterations, and what was refused."""
+
+    horizon: int
+    most: int = 200
+    models: dict[int, FloatArray] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def see(self, iteration: Iteration[PaperState]) -> None:
+        """Take note of one iteration."""
+        every = max(1, self.horizon // self.most)
+        if iteration.number % every == 0 or iteration.number in (1, self.horizon):
+            self.models[iteration.number] = iteration.state.central
+        if iteration.refusal is not None:
+            self.refusals.append(iteration.refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Fitness measured on all records: exact, and not private."""
+
+    best_fitness: float
+    fitness: float
+    relative: float
+    start: float
+    public: float
+    alone: tuple[float, ...]
+    path: tuple[tuple[int, float], ...]
+
+    @property
+    def cost_of_privacy(self) -> float:
+        """CoP = f(θ_L) − f(θ*)."""
+        return self.fitness - self.best_fitness
+
+    @property
+    def gaining(self) -> int:
+        """How many owners do better with the joint model than with their own."""
+        return sum(self.relative < alone for alone in self.alone)
+
+    @property
+    def alone_median(self) -> float:
+        """ψ of the median owner's own model."""
+        return float(np.median(self.alone))
+
+
+def measure(objective: Objective, samples: Sequence[Sample], study: Study, watch: Watch, model: FloatArray) -> Findings:
+    """Compare the trained model with the best one, with each owner's own and with the public one."""
+    joint = Sample.join(samples)
+    best = objective.fitness(joint, minimise(objective, joint))
+
+    def relative(theta: FloatArray) -> float:
+        return relative_fitness(objective.fitness(joint, theta), best)
+
+    return Findings(
+        best_fitness=best,
+        fitness=objective.fitness(joint, model),
+        relative=relative(model),
+        start=relative(np.zeros_like(model)),
+        public=relative(objective.project(study.public_model)),
+        alone=tuple(relative(minimise(objective, sample)) for sample in samples),
+        path=tuple((k, relative(theta)) for k, theta in watch.models.items()),
+    )

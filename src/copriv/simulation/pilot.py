@@ -1,0 +1,135 @@
+"""Choices that would otherwise be guessed, made on the public rows only: the box, the clip, the step.
+
+Nothing private is looked at, so none of it costs budget. Clip and step are judged together, by simulated runs in which
+every owner's records look like the public rows, with each owner's own size, cap and noise. The best pair wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.losses.loss import Loss
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import average_curvature, gradient_norms
+from copriv.losses.sample import Sample
+from copriv.rules.paper import PaperRule
+from copriv.schedule.poisson import draw
+from copriv.simulation.kernel import run_alike
+from copriv.vectors import FloatArray, Norm
+
+_WIDE_BOX = 1e6
+_BOX_MARGIN = 2.0
+_CLIP_QUANTILES = (0.8, 0.9, 0.95, 0.99, 1.0)
+_STEPS = 13
+_RUNS = 3
+_MOST_ROWS, _FEWEST_ROWS, _ROW_ITERATIONS = 1000, 200, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What the public rows stand for, and the chance that the owners add.
+
+    Args:
+        objective: the fitness.
+        public: the public rows.
+        model: the public model.
+        norm: the norm of the owners' mechanism.
+        deviations: of each owner's noise if the clip were 1.
+        caps: the most answers of each owner.
+        horizon: T.
+        gaussian: whether the noise is Gaussian rather than Laplace.
+    """
+
+    objective: Objective
+    public: Sample
+    model: FloatArray
+    norm: Norm
+    deviations: FloatArray
+    caps: tuple[int, ...]
+    horizon: int
+    gaussian: bool
+
+
+def public_model(loss: Loss, regularization: float, public: Sample) -> FloatArray:
+    """The model that the public rows alone give, in a box too wide to matter."""
+    return minimise(Objective(loss, regularization, _WIDE_BOX), public)
+
+
+def choose_limit(model: FloatArray) -> float:
+    """A box with room for twice the public model, in two digits.
+
+    >>> choose_limit(np.array([0.31, -1.234]))
+    2.5
+    """
+    return float(f"{max(_BOX_MARGIN * float(np.max(np.abs(model))), 1e-3) * 1.01:.1e}")
+
+
+def candidate_clips(pilot: Pilot) -> list[float]:
+    """Quantiles of the public gradients' lengths, where training starts and where it should end."""
+    places = (np.zeros_like(pilot.model), pilot.model)
+    lengths = [gradient_norms(pilot.objective.loss, pilot.public, theta, pilot.norm) for theta in places]
+    return [_digits(max(float(clip), 1e-9)) for clip in np.quantile(np.concatenate(lengths), _CLIP_QUANTILES)]
+
+
+def candidate_steps(rule: PaperRule, pilot: Pilot) -> list[float]:
+    """From the largest stable step down by factors of 2: beyond it a copy overshoots by more than it was away."""
+    curvature = average_curvature(pilot.objective.loss, pilot.public, pilot.model)
+    steepest = float(np.linalg.eigvalsh(curvature)[-1]) + 2 * rule.regularization
+    shares = [n / (gamma * sum(rule.records)) for gamma, n in zip(rule.availability, rule.records, strict=True)]
+    return [_digits(2 / (max(shares) * steepest) * 0.5**k) for k in range(_STEPS)]
+
+
+def choose_clip_and_step(
+    rule: PaperRule, pilot: Pilot, clips: Sequence[float], steps: Sequence[float], generator: np.random.Generator
+) -> tuple[float, float]:
+    """The clip and the step with the best average fitness on the public rows after a few simulated runs."""
+    pairs = [(clip, step) for clip in clips for step in steps]
+    if len(pairs) == 1:
+        return pairs[0]
+    rows = _some_rows(pilot.public, pilot.horizon)
+    fitness = np.zeros(len(pairs))
+    for _ in range(_RUNS):
+        models = _simulate(rule, pilot, rows, pairs, generator)
+        fitness += [pilot.objective.fitness(pilot.public, theta) for theta in models]
+    return pairs[int(np.argmin(fitness))]
+
+
+def _some_rows(public: Sample, horizon: int) -> Sample:
+    """Evenly spaced public rows, fewer for a longer horizon."""
+    wanted = min(max(_ROW_ITERATIONS // horizon, _FEWEST_ROWS), _MOST_ROWS, public.records)
+    chosen = np.linspace(0, public.records - 1, wanted).astype(np.int64)
+    return Sample.of_rows(public.columns[:, chosen].T, public.targets[chosen])
+
+
+def _simulate(
+    rule: PaperRule, pilot: Pilot, rows: Sample, pairs: list[tuple[float, float]], generator: np.random.Generator
+) -> FloatArray:
+    """One run for each pair, all with the same meetings and noise so that they are compared on equal terms."""
+    met = np.asarray([meeting.owner for meeting in draw(rule.availability, pilot.horizon, generator)], dtype=np.int64)
+    size = (pilot.horizon, rule.parameters)
+    unit = generator.normal(size=size) if pilot.gaussian else generator.laplace(scale=np.sqrt(0.5), size=size)
+    weights = np.asarray(rule.records) / sum(rule.records)
+    return run_alike(
+        pilot.objective.loss.code,
+        pilot.objective.loss.threshold,
+        rows.columns,
+        rows.targets,
+        pilot.norm.value,
+        np.asarray([clip for clip, _ in pairs]),
+        np.asarray([step for _, step in pairs]),
+        met,
+        unit * pilot.deviations[met][:, None],
+        np.asarray(pilot.caps, dtype=np.int64),
+        np.column_stack([1 / np.asarray(rule.availability), weights]),
+        rule.central.factor(rule.owners),
+        rule.regularization,
+        rule.limit,
+    )
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.2e}")

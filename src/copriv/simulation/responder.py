@@ -1,0 +1,40 @@
+"""Stand-ins for records in a simulation: the same clipped gradient, with seeded noise or with none."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from copriv.losses.sample import Sample
+from copriv.owner.promise import Promise
+from copriv.privacy.exact import SimulatedVector
+from copriv.vectors import FloatArray
+
+
+@final
+class SimulatedResponder:
+    """Seeded noise of the promised scale: reproducible, and for that reason no protection."""
+
+    def __init__(self, sample: Sample, promise: Promise, generator: np.random.Generator) -> None:
+        self._sample = sample
+        self._promise = promise
+        self._generator = generator
+
+    def respond(self, theta: FloatArray) -> FloatArray:
+        """The clipped average gradient with seeded noise."""
+        exact = SimulatedVector(self._promise.exact_answer(self._sample, theta))
+        return self._promise.calibration.mechanism.imitate(exact, self._generator)
+
+
+@final
+class SilentResponder:
+    """No noise at all, to tell what the algorithm does from what the noise does."""
+
+    def __init__(self, sample: Sample, promise: Promise) -> None:
+        self._sample = sample
+        self._promise = promise
+
+    def respond(self, theta: FloatArray) -> FloatArray:
+        """The clipped average gradient itself."""
+        return self._promise.exact_answer(self._sample, theta)

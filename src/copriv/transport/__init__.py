@@ -1,0 +1,1 @@
+"""Carrying messages between learner and owners."""
