@@ -54,22 +54,28 @@ def pld_epsilon(nano_rho: int, delta: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution
 
     deviation = 1 / math.sqrt(2 * nano_rho / NANO)
-    interval = min(1e-4, zcdp_epsilon(nano_rho, delta) / _POINTS_PER_EPSILON)
+    interval = max(zcdp_epsilon(nano_rho, delta) / _POINTS_PER_EPSILON, 1e-9)
     distribution = privacy_loss_distribution.from_gaussian_mechanism(
-        deviation, value_discretization_interval=max(interval, 1e-9), pessimistic_estimate=True
+        deviation, value_discretization_interval=interval, pessimistic_estimate=True
     )
     return float(distribution.get_epsilon_for_delta(delta))
 
 
-def largest_rho(guarantee: Guarantee, epsilon_of: Callable[[int, float], float]) -> int:
+def allowed_rho(guarantee: Guarantee, accountant: Literal["zcdp", "pld"]) -> int:
     """The most nano-ρ that an accountant allows under a guarantee.
 
-    >>> largest_rho(Guarantee.of(1, 1e-6), zcdp_epsilon) < largest_rho(Guarantee.of(1, 1e-6), pld_epsilon)
+    >>> allowed_rho(Guarantee.of(1, 1e-6), "zcdp") < allowed_rho(Guarantee.of(1, 1e-6), "pld")
     True
     """
-    low, high = 0, 1
+    coarse = _largest(guarantee, zcdp_epsilon, first=1, growth=4.0)
+    return coarse if accountant == "zcdp" else _largest(guarantee, pld_epsilon, first=max(coarse, 1), growth=1.2)
+
+
+def _largest(guarantee: Guarantee, epsilon_of: Callable[[int, float], float], *, first: int, growth: float) -> int:
+    """Bisection between an amount that is allowed and one that is not."""
+    low, high = 0, first
     while epsilon_of(high, guarantee.delta) <= guarantee.epsilon:
-        low, high = high, high * 4
+        low, high = high, math.ceil(high * growth)
     while high - low > max(1, low >> 20):
         middle = (low + high) // 2
         if epsilon_of(middle, guarantee.delta) <= guarantee.epsilon:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from copriv.errors import BadGuarantee, BadInput
-from copriv.privacy.accounting import Accountant, largest_rho, pld_epsilon, zcdp_epsilon
+from copriv.privacy.accounting import Accountant, allowed_rho, pld_epsilon, zcdp_epsilon
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import NANO, Amount, Guarantee
 from copriv.privacy.laplace import Laplace
@@ -88,9 +89,13 @@ def _laplace(guarantee: Guarantee, answers: int, sensitivity: Sensitivity, param
 
 
 def _gaussian(
-    guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int, accountant: Accountant
+    guarantee: Guarantee,
+    answers: int,
+    sensitivity: Sensitivity,
+    parameters: int,
+    accountant: Literal["zcdp", "pld"],
 ) -> Calibration:
-    allowed = largest_rho(guarantee, zcdp_epsilon if accountant == "zcdp" else pld_epsilon)
+    allowed = allowed_rho(guarantee, accountant)
     share = _share(Amount(allowed, "rho"), answers, guarantee)
     scale = sensitivity.value / math.sqrt(2 * share.nano / NANO)
     mechanism, charge = _fit(Gaussian, scale, share, sensitivity, parameters)

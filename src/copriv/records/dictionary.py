@@ -24,6 +24,8 @@ ROW_NORM = 1.0
 TARGET_BOUND = 1.0
 _LENGTH_QUANTILE = 0.99
 _SMALLEST_VARIANCE = 1e-6
+# Rows are shortened anyway; this keeps their length from overflowing.
+_MOST_DEVIATIONS = 1e9
 
 
 class Dictionary(msgspec.Struct, frozen=True):
@@ -132,7 +134,7 @@ def _standardise(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
                 remedy="remove or replace it in the file",
                 value=column.name,
             )
-    return np.asarray(values, dtype=np.float64)
+    return np.clip(values, -_MOST_DEVIATIONS, _MOST_DEVIATIONS)
 
 
 def _require_understood(target: Target, table: pl.DataFrame, values: FloatArray) -> None:

@@ -1,0 +1,52 @@
+"""What all tests share: where the real data lies, and small problems made of chance."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from copriv.losses.sample import Sample
+
+ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile(
+    "copriv",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("copriv")
+
+
+def _data_folder():
+    for folder in (os.environ.get("COPRIV_DATA"), ROOT.parent / "shared" / "data"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    return None
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of real data; tests that need it say that they were skipped where there is none."""
+    folder = _data_folder()
+    if folder is None:
+        pytest.skip("no real data: neither $COPRIV_DATA nor ../shared/data exists")
+    return folder
+
+
+@pytest.fixture
+def make_sample():
+    """Records with ‖x‖₂ ≤ 1 and |y| ≤ 1 around a true model."""
+
+    def make(records=400, parameters=4, seed=0, labels=False):
+        generator = np.random.default_rng(seed)
+        rows = generator.normal(size=(records, parameters))
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+        margins = rows @ np.linspace(-0.6, 0.7, parameters) + 0.1 * generator.normal(size=records)
+        targets = np.where(margins > 0, 1.0, -1.0) if labels else np.clip(margins, -1, 1)
+        return Sample.of_rows(rows, targets)
+
+    return make

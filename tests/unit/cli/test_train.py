@@ -1,0 +1,253 @@
+"""`copriv train`: what it prints and writes, and what it refuses before anything is written or spent."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.records import lending_like
+
+REQUIRED = {
+    "owners",
+    "records",
+    "features",
+    "rule",
+    "horizon",
+    "guarantee",
+    "relative_fitness",
+    "cost_of_privacy",
+    "fitness",
+    "best_fitness",
+    "alone",
+    "spent",
+    "seconds",
+}
+QUICK = ["--horizon", "60", "--public-rows", "400", "--features", "4"]
+
+
+@pytest.fixture
+def loans(tmp_path):
+    frame = lending_like.generate(2400, np.random.default_rng(1)).sample(fraction=1, shuffle=True, seed=1)
+    frame = frame.with_columns((pl.int_range(pl.len()) % 3).cast(pl.String).alias("bank"))
+    path = tmp_path / "loans.parquet"
+    frame.write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def train(copriv, loans):
+    """Train quickly on the loans of three banks."""
+
+    def call(*arguments, owners=("--owner-column", "bank"), target=("--target", "int_rate")):
+        return copriv("train", "--data", loans, *target, *owners, *QUICK, *arguments)
+
+    return call
+
+
+def test_one_json_object_with_everything_that_was_asked_for(train, tmp_path):
+    outcome = train("--json", "--epsilon", "2", "--delta", "1e-6", "--out", "run")
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert told.keys() >= REQUIRED
+    assert told["owners"] == 3
+    assert told["records"] == 2000
+    assert told["guarantee"] == {"epsilon": 2.0, "delta": 1e-6, "unit": "record", "adjacency": "replace-one"}
+    assert told["alone"].keys() >= {"median", "gaining"}
+    for entry in told["spent"]:
+        assert entry.keys() >= {"owner", "answers", "epsilon", "delta"}
+        assert 0 < entry["epsilon"] <= 2.0
+    assert sum(entry["answers"] for entry in told["spent"]) == 60 - told["refused"]
+
+
+def test_the_run_folder_is_complete_and_the_ledgers_agree(train, tmp_path):
+    told = json.loads(train("--json", "--out", "run").out)
+    folder = tmp_path / "run"
+    assert {path.name for path in folder.iterdir()} == {
+        "model.json",
+        "run.json",
+        "schedule.json",
+        "convergence.png",
+        "convergence.svg",
+        "ledgers",
+    }
+    assert json.loads((folder / "run.json").read_text()) == told
+    ledgers = [SqliteLedger(path) for path in sorted((folder / "ledgers").glob("*.sqlite"))]
+    assert [ledger.account().answers for ledger in ledgers] == [entry["answers"] for entry in told["spent"]]
+    for ledger in ledgers:
+        assert ledger.account().spent.nano <= ledger.account().budget.nano <= 10**9
+
+
+def test_what_is_meant_to_be_passed_on_holds_no_figure_about_private_records(train, tmp_path):
+    told = json.loads(train("--json", "--out", "run").out)
+    model = (tmp_path / "run" / "model.json").read_text()
+    for name in ("relative_fitness", "fitness", "best_fitness", "alone", "path", "cost_of_privacy"):
+        assert name not in model
+    assert "not differentially private" in told["not_private"]
+
+
+def test_a_newcomer_can_read_the_table(train):
+    outcome = train("--out", "run")
+    assert outcome.code == 0, outcome.err
+    for words in ("joint, private", "alone, median owner", "ε spent", "replace-one", "run folder: run", "owners gain"):
+        assert words in outcome.out
+    assert "left out, web address: url" in outcome.err
+
+
+def test_seeds_repeat_simulations_but_never_real_noise(train):
+    def psi(*arguments):
+        psi.count += 1
+        told = json.loads(train("--json", "--seed", "5", "--out", f"run{psi.count}", *arguments).out)
+        return told["relative_fitness"], [entry["answers"] for entry in told["spent"]]
+
+    psi.count = 0
+    assert psi("--simulate") == psi("--simulate")
+    one, two = psi(), psi()
+    assert one[1] == two[1]
+    assert one[0] != two[0]
+
+
+def test_a_simulation_keeps_no_ledger_and_says_that_it_protects_nobody(train, tmp_path):
+    outcome = train("--simulate", "--out", "run")
+    assert not list((tmp_path / "run" / "ledgers").iterdir())
+    assert "protects nobody" in outcome.out
+
+
+def test_a_schedule_can_be_replayed(train, tmp_path):
+    first = json.loads(train("--json", "--out", "one", "--simulate", "--seed", "1").out)
+    again = train(
+        "--json", "--out", "two", "--simulate", "--seed", "1", "--schedule", tmp_path / "one" / "schedule.json"
+    )
+    assert json.loads(again.out)["relative_fitness"] == first["relative_fitness"]
+
+
+def test_every_owner_can_have_its_own_epsilon_and_rate(train, tmp_path):
+    (tmp_path / "eps.csv").write_text("owner,epsilon\n2,4\n0,0.5\n1,1\n")
+    (tmp_path / "rates.json").write_text("[1, 1, 6]")
+    told = json.loads(train("--json", "--epsilons", "eps.csv", "--rates", "rates.json").out)
+    assert [entry["promised"] for entry in told["spent"]] == [0.5, 1.0, 4.0]
+    assert all(entry["epsilon"] <= entry["promised"] for entry in told["spent"])
+    assert told["guarantee"]["epsilon"] == 4.0
+    assert told["spent"][2]["most_answers"] > told["spent"][0]["most_answers"]
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
+def test_every_loss_trains(train, loss):
+    extra = ["--positive-above", "12"] if loss == "logistic" else []
+    told = json.loads(train("--json", "--loss", loss, *extra).out)
+    assert told["loss"] == loss
+    assert told["relative_fitness"] >= 0
+
+
+def test_an_ordinal_target_is_said_aloud(train):
+    outcome = train("--json", "--ordinal", target=("--target", "grade"))
+    assert outcome.code == 0
+    assert "A = 1, B = 2" in outcome.err
+
+
+def test_synthetic_hospitals(copriv):
+    arguments = ("--synthetic", "hospital", "--owners", "3", "--records-per-owner", "500", *QUICK)
+    outcome = copriv("train", "--json", *arguments)
+    assert json.loads(outcome.out)["target"] == "Length of Stay"
+
+
+def _files(folder):
+    return sorted(path.relative_to(folder) for path in Path(folder).rglob("*"))
+
+
+BAD = {
+    "missing file": (["--data", "nowhere.csv"], "nowhere.csv"),
+    "missing target": (["--target", "int_rat"], "'int_rat'"),
+    "missing owner column": (["--owner-column", "bnak"], "'bnak'"),
+    "text target": (["--target", "grade"], "--ordinal"),
+    "all-missing target": (["--target", "nothing"], "'nothing'"),
+    "all-missing owner column": (["--owner-column", "nothing"], "owner column"),
+    "infinite feature": (["--data", "infinite.parquet"], "'annual_inc'"),
+    "owner with too few records": (["--min-records", "0", "--owner-column", "lopsided"], "'small'"),
+    "empty owner": (["--owner-column", "hollow"], "'empty' is empty"),
+    "epsilon 0": (["--epsilon", "0"], "epsilon is 0"),
+    "negative epsilon": (["--epsilon", "-1"], "epsilon is -1"),
+    "epsilon NaN": (["--epsilon", "nan"], "epsilon is nan"),
+    "epsilon words": (["--epsilon", "lots"], "epsilon is lots"),
+    "too few epsilons": (["--epsilons", "two.txt"], "2 values of epsilon for 3 owners"),
+    "epsilons of others": (["--epsilons", "others.json"], "no epsilon for"),
+    "a bad epsilon among them": (["--epsilons", "bad.txt"], "epsilon is -3"),
+    "epsilon twice": (["--epsilon", "1", "--epsilons", "two.txt"], "both given"),
+    "delta 1": (["--delta", "1"], "delta is 1"),
+    "negative delta": (["--delta", "-0.1"], "delta is -0.1"),
+    "delta NaN": (["--delta", "nan"], "delta is nan"),
+    "horizon 0": (["--horizon", "0"], "horizon is 0"),
+    "clip 0": (["--clip", "0"], "clip is 0"),
+    "clip NaN": (["--clip", "nan"], "clip is nan"),
+    "too many public rows": (["--public-rows", "2400"], "2400 public rows"),
+    "no public rows": (["--public-rows", "0"], "--public-rows is 0"),
+    "features 0": (["--features", "0"], "0 features"),
+    "existing folder": (["--out", "taken"], "never overwritten"),
+    "two ways of owning": (["--owners", "3"], "owners are given twice"),
+    "labels for regression": (["--positive-above", "3"], "--loss logistic"),
+    "many-valued labels": (["--loss", "logistic"], "--positive-above"),
+    "no schedule": (["--schedule", "nowhere.json"], "nowhere.json"),
+    "not a schedule": (["--schedule", "others.json"], "not a recorded schedule"),
+    "bad seed": (["--seed", "-1"], "seed is -1"),
+    "bad rate": (["--rates", "bad.txt"], "-3"),
+    "not a table": (["--data", "others.json"], "neither CSV nor Parquet"),
+    "missing public file": (["--public", "nowhere.csv"], "nowhere.csv"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_with_a_remedy_and_nothing_is_written(copriv, loans, tmp_path, case):
+    arguments, named = BAD[case]
+    frame = pl.read_parquet(loans)
+    rows = pl.int_range(pl.len())
+    frame.with_columns(
+        pl.lit(None).alias("nothing"),
+        pl.when(rows < 3).then(pl.lit("small")).otherwise(pl.lit("large")).alias("lopsided"),
+        pl.when(rows < 3).then(pl.lit("empty")).otherwise(pl.lit("full")).alias("hollow"),
+        pl.when((rows < 3) & (case == "empty owner")).then(None).otherwise("int_rate").alias("int_rate"),
+    ).write_parquet(loans)
+    frame.with_columns(pl.lit(float("inf")).alias("annual_inc")).write_parquet(tmp_path / "infinite.parquet")
+    (tmp_path / "two.txt").write_text("1\n2\n")
+    (tmp_path / "bad.txt").write_text("1\n2\n-3\n")
+    (tmp_path / "others.json").write_text('{"x": 1}')
+    (tmp_path / "taken").mkdir()
+    before = _files(tmp_path)
+    base = ["--data", loans, "--target", "int_rate", "--owner-column", "bank", *QUICK]
+    outcome = copriv("train", *base, *arguments)
+    assert outcome.code == 2, outcome.err
+    assert named in outcome.err
+    assert "remedy: " in outcome.err
+    assert "Traceback" not in outcome.err
+    assert outcome.out == ""
+    assert _files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--data", "loans.parquet"],
+        ["train", "--horizon", "many"],
+        ["train", "--loss", "hinge"],
+        ["dance"],
+        ["train", "--colour"],
+    ],
+)
+def test_words_that_are_off_are_errors_of_the_same_kind(copriv, loans, arguments):
+    outcome = copriv(*arguments)
+    assert outcome.code == 2
+    assert "Traceback" not in outcome.err
+
+
+def test_a_bug_is_told_without_a_traceback(copriv, loans, monkeypatch):
+    from copriv.cli import train_job
+
+    def broken(_options):
+        raise RuntimeError("the roof leaks")
+
+    monkeypatch.setattr(train_job, "run_job", broken)
+    outcome = copriv("train")
+    assert outcome.code == 70
+    assert "the roof leaks" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -1,0 +1,129 @@
+"""The compiled passes against the obvious NumPy expressions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from copriv.errors import BadInput
+from copriv.losses.huber import HuberLoss
+from copriv.losses.logistic import LogisticLoss
+from copriv.losses.passes import (
+    average_curvature,
+    average_gradient,
+    average_value,
+    clipped_average_gradient,
+    gradient_norms,
+)
+from copriv.losses.sample import Sample
+from copriv.losses.squared import SquaredLoss
+from copriv.vectors import BLOCK, Norm
+
+LOSSES = [SquaredLoss(), HuberLoss(0.7), LogisticLoss()]
+
+
+def _value(loss, margins, targets):
+    if loss.name == "squared":
+        return (margins - targets) ** 2
+    if loss.name == "huber":
+        size = np.abs(margins - targets)
+        return np.where(size <= loss.threshold, size**2, 2 * loss.threshold * size - loss.threshold**2)
+    return np.logaddexp(0, -targets * margins)
+
+
+def _slope(loss, margins, targets):
+    if loss.name == "squared":
+        return 2 * (margins - targets)
+    if loss.name == "huber":
+        return 2 * np.clip(margins - targets, -loss.threshold, loss.threshold)
+    return -targets / (1 + np.exp(targets * margins))
+
+
+def _problem(records, parameters, seed, labels):
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, parameters))
+    targets = generator.choice([-1.0, 1.0], records) if labels else generator.normal(size=records)
+    return rows, targets, generator.normal(size=parameters)
+
+
+problems = given(
+    loss=st.sampled_from(LOSSES),
+    norm=st.sampled_from(list(Norm)),
+    records=st.one_of(st.integers(1, 40), st.sampled_from([BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17])),
+    parameters=st.integers(1, 13),
+    clip=st.sampled_from([1e-3, 0.5, 3.0, 1e6]),
+    seed=st.integers(0, 2**32),
+)
+
+
+@problems
+def test_clipped_average_gradient_is_the_numpy_expression(loss, norm, records, parameters, clip, seed):
+    rows, targets, theta = _problem(records, parameters, seed, loss.name == "logistic")
+    gradients = _slope(loss, rows @ theta, targets)[:, None] * rows
+    lengths = np.linalg.norm(gradients, ord=norm.value, axis=1)
+    expected = (gradients * np.minimum(1, clip / np.maximum(lengths, 1e-300))[:, None]).mean(axis=0)
+    sample = Sample.of_rows(rows, targets)
+    np.testing.assert_allclose(clipped_average_gradient(loss, sample, theta, clip, norm), expected, atol=1e-10)
+    np.testing.assert_allclose(gradient_norms(loss, sample, theta, norm), lengths, atol=1e-10)
+    assert norm.of(clipped_average_gradient(loss, sample, theta, clip, norm)) <= clip * (1 + 1e-12)
+
+
+@problems
+def test_values_gradients_and_curvatures_belong_together(loss, norm, records, parameters, clip, seed):
+    rows, targets, theta = _problem(records, parameters, seed, loss.name == "logistic")
+    sample = Sample.of_rows(rows, targets)
+    np.testing.assert_allclose(
+        average_value(loss, sample, theta), _value(loss, rows @ theta, targets).mean(), rtol=1e-12
+    )
+    direction = np.random.default_rng(seed).normal(size=parameters)
+    small = 1e-6 * direction / np.linalg.norm(direction)
+    change = average_value(loss, sample, theta + small) - average_value(loss, sample, theta - small)
+    gradient = average_gradient(loss, sample, theta)
+    assert change / 2 == pytest.approx(
+        gradient @ small, abs=1e-13 * (1 + abs(average_value(loss, sample, theta))) + 1e-11
+    )
+    if loss.name != "huber":  # its curvature jumps
+        bend = average_gradient(loss, sample, theta + small) - average_gradient(loss, sample, theta - small)
+        np.testing.assert_allclose(average_curvature(loss, sample, theta) @ small, bend / 2, atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@given(margin=st.floats(0, 50), target=st.floats(0, 5), seed=st.integers(0, 1000))
+def test_bounds_hold(loss, margin, target, seed):
+    generator = np.random.default_rng(seed)
+    margins = np.append(generator.uniform(-margin, margin, 50), [margin, -margin])
+    targets = np.append(generator.uniform(-target, target, 50), [-target, target])
+    assert np.all(np.abs(_slope(loss, margins, targets)) <= loss.slope_bound(margin, target) * (1 + 1e-12) + 1e-15)
+    assert np.all(_value(loss, margins, targets) <= loss.value_bound(margin, target) * (1 + 1e-12) + 1e-15)
+
+
+def test_the_result_does_not_depend_on_the_number_of_cores(make_sample):
+    import numba
+
+    sample, theta = make_sample(records=20_000, parameters=7), np.linspace(-1, 1, 7)
+    together = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
+    numba.set_num_threads(1)
+    try:
+        alone = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
+    finally:
+        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    assert np.array_equal(together, alone)
+
+
+def test_wrong_shapes_and_clips_are_refused(make_sample):
+    sample = make_sample()
+    with pytest.raises(BadInput, match="features"):
+        average_value(SquaredLoss(), sample, np.zeros(3))
+    for clip in (0.0, -1.0, float("nan")):
+        with pytest.raises(BadInput, match="clip"):
+            clipped_average_gradient(SquaredLoss(), sample, np.zeros(4), clip, Norm.L1)
+    with pytest.raises(BadInput, match="threshold"):
+        HuberLoss(0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "targets"), [([[1.0]], [1.0, 2.0]), (np.empty((0, 2)), []), ([[np.nan]], [1.0]), ([[1.0]], [np.inf])]
+)
+def test_a_sample_is_finite_and_fits_together(rows, targets):
+    with pytest.raises(BadInput):
+        Sample.of_rows(rows, targets)

@@ -1,0 +1,153 @@
+"""An owner answers what matches the terms, charges first, and says nothing that depends on a record."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.owner.owner import Owner
+from copriv.owner.promise import make_promise
+from copriv.owner.responder import PrivateResponder
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.messages import Answer, Query, Refusal
+from copriv.protocol.terms import Terms
+from copriv.vectors import Norm
+
+TERMS = Terms(
+    loss="squared",
+    threshold=0.0,
+    parameters=4,
+    regularization=1e-5,
+    limit=2.0,
+    clip=0.5,
+    row_norm=1.0,
+    target_bound=1.0,
+    rule="paper",
+    horizon=10,
+    step=0.1,
+    central="proof",
+    dictionary="none",
+)
+THETA = (0.1, -0.2, 0.3, 0.0)
+
+
+class Recording:
+    """A responder that remembers what the ledger said when it was asked."""
+
+    def __init__(self, ledger, failure=None):
+        self.ledger, self.failure, self.seen = ledger, failure, []
+
+    def respond(self, theta):
+        self.seen.append(self.ledger.account().spent.nano)
+        if self.failure:
+            raise self.failure
+        return theta + 1
+
+
+@pytest.fixture
+def promise():
+    return make_promise(TERMS, Guarantee.of(1), records=100, answers=5)
+
+
+def _owner(promise, failure=None):
+    ledger = MemoryLedger(promise.calibration.budget)
+    responder = Recording(ledger, failure)
+    return Owner("bank", TERMS, promise, responder, ledger), responder, ledger
+
+
+def _query(number=1, **changes):
+    return msgspec.structs.replace(Query(f"q{number}", TERMS.digest(), "bank", THETA), **changes)
+
+
+def test_the_charge_is_on_record_before_the_records_are_touched(promise):
+    owner, responder, _ = _owner(promise)
+    owner.answer(_query())
+    assert responder.seen == [promise.calibration.charge.nano]
+
+
+def test_a_repeated_query_is_answered_with_the_same_numbers_for_free(promise, make_sample):
+    ledger = MemoryLedger(promise.calibration.budget)
+    owner = Owner("bank", TERMS, promise, PrivateResponder(make_sample(records=100), promise), ledger)
+    first, second = owner.answer(_query()), owner.answer(_query())
+    assert isinstance(first, Answer)
+    assert first == second
+    assert ledger.account().spent == promise.calibration.charge
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"terms": "0" * 64}, "terms"),
+        ({"owner": "other"}, "malformed"),
+        ({"id": ""}, "malformed"),
+        ({"theta": THETA[:3]}, "malformed"),
+        ({"theta": (*THETA, 0.0)}, "malformed"),
+        ({"theta": (math.nan, 0.0, 0.0, 0.0)}, "outside"),
+        ({"theta": (math.inf, 0.0, 0.0, 0.0)}, "outside"),
+        ({"theta": (2.0001, 0.0, 0.0, 0.0)}, "outside"),
+    ],
+)
+def test_what_does_not_match_the_terms_is_refused_for_free(promise, changes, reason):
+    owner, responder, ledger = _owner(promise)
+    reply = owner.answer(_query(**changes))
+    assert isinstance(reply, Refusal)
+    assert reply.reason == reason
+    assert not responder.seen
+    assert ledger.account().spent.nano == 0
+
+
+def test_an_id_used_for_another_model_is_a_conflict(promise):
+    owner, _, ledger = _owner(promise)
+    owner.answer(_query())
+    reply = owner.answer(_query(theta=(0.0, 0.0, 0.0, 0.0)))
+    assert isinstance(reply, Refusal)
+    assert reply.reason == "conflict"
+    assert ledger.account().answers == 1
+
+
+def test_the_cap_is_the_end(promise):
+    owner, _, ledger = _owner(promise)
+    replies = [owner.answer(_query(number)) for number in range(7)]
+    assert [type(reply) for reply in replies] == [Answer] * 5 + [Refusal] * 2
+    assert replies[-1].reason == "exhausted"
+    assert ledger.account().spent.nano <= Guarantee.of(1).nano_epsilon
+
+
+def test_a_failure_keeps_the_charge_and_tells_nothing(promise):
+    words = "record 17 has 0.123"
+    owner, _, ledger = _owner(promise, failure=ValueError(words))
+    reply = owner.answer(_query())
+    assert isinstance(reply, Refusal)
+    assert reply.reason == "failed"
+    assert "17" not in reply.text
+    assert ledger.account().spent == promise.calibration.charge
+
+
+def test_the_clip_and_the_sensitivity_are_one_setting():
+    for clip in (0.1, 0.5, 1.0):
+        promise = make_promise(msgspec.structs.replace(TERMS, clip=clip), Guarantee.of(1), records=100, answers=5)
+        assert promise.clip == clip
+        assert promise.sensitivity.value == pytest.approx(2 * clip / 100)
+        assert promise.calibration.mechanism.scale == pytest.approx(2 * clip / 100 * 5)
+
+
+def test_a_proven_bound_replaces_a_larger_clip():
+    """Logistic gradients of rows of length 1 are never longer than 1 in L2."""
+    terms = msgspec.structs.replace(TERMS, loss="logistic", clip=50.0)
+    promise = make_promise(terms, Guarantee.of(1, 1e-6), records=100, answers=5)
+    assert promise.norm is Norm.L2
+    assert promise.clip <= 1.0
+    assert promise.sensitivity.value == pytest.approx(2 * promise.clip / 100)
+
+
+def test_answers_are_clipped_gradients_with_noise(promise, make_sample):
+    sample = make_sample(records=100)
+    responder = PrivateResponder(sample, promise)
+    exact = promise.exact_answer(sample, np.array(THETA))
+    answers = np.array([responder.respond(np.array(THETA)) for _ in range(400)])
+    deviation = promise.calibration.mechanism.deviation
+    assert np.all(np.abs(answers.mean(axis=0) - exact) < 6 * deviation / 20)
+    assert "records" in repr(responder)
+    assert str(sample.targets[0]) not in repr(responder)
