@@ -10,6 +10,7 @@ import polars as pl
 import typer
 from rich.console import Console
 
+from copriv.cli.progress import bar
 from copriv.errors import BadInput
 from copriv.records.table import collect, open_table, require_columns
 from copriv.report.model_file import ModelFile, read_model
@@ -44,7 +45,7 @@ def run_job(model_path: Path, data: Path, out: Path | None, *, as_json: bool) ->
     if out is not None and out.exists():
         raise BadInput(f"{out} exists", remedy="choose another --out, or remove it yourself", value=str(out))
     console = Console(stderr=True)
-    with console.status("predicting …"):
+    with bar(console, "predicting"):
         frame = collect(table.select(_columns(model, table)))
         predictions = model.predict(frame)
         accuracy = _measure(model, frame, predictions)

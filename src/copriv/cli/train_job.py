@@ -5,6 +5,7 @@ Nothing is written or spent before all input is checked.
 
 from __future__ import annotations
 
+import resource
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +17,8 @@ import numpy as np
 import polars as pl
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from copriv.cli.progress import Tell, bar
 from copriv.cli.values import read_values
 from copriv.entropy import fresh_seed, secure, seeded
 from copriv.errors import BadInput
@@ -42,6 +43,8 @@ from copriv.vectors import FloatArray, IntArray
 
 _SYNTHETIC_OWNERS = 10
 _SYNTHETIC_RECORDS = 10_000
+_FILES_PER_LEDGER = 3
+_OTHER_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +96,25 @@ def run_job(options: TrainOptions) -> None:
     folder = options.out or _default_folder()
     run_folder.require_new(folder)
     _check_guarantee(options)
-    with console.status("reading records …"):
-        intake = take_records(options, seed)
+    with bar(console, "reading records") as tell:
+        intake = take_records(options, seed, tell)
     for notice in intake.notices:
         console.print(f"note: {notice}", style="dim", highlight=False)
-    with console.status("choosing clip and step on the public rows …"):
+    with bar(console, "choosing clip and step on the public rows"):
         study = design(intake, make_wishes(options, intake, seed))
+    if noise == "secure":
+        allow_open_files(len(intake.owners) * _FILES_PER_LEDGER)
     run_folder.make(folder)
     consortium = assemble(intake, study, noise=noise, seed=seed, make_ledger=ledger_maker(folder, noise))
     watch, model = _train(consortium, study, console)
-    with console.status("comparing with training alone …"):
+    with bar(console, "comparing with training alone") as tell:
         samples = [owner.sample for owner in intake.owners]
-        findings = measure(study.terms.objective(), samples, study, watch, model)
+        findings = measure(study.terms.objective(), samples, study, watch, model, tell)
     finished = Run(
         intake, study, consortium, watch, findings, noise, seed, str(folder), round(time.perf_counter() - started, 3)
     )
     told = figures(finished)
-    with console.status("drawing …"):
+    with bar(console, "drawing"):
         run_folder.write(folder, finished, told, model)
     if options.as_json:
         typer.echo(msgspec.json.encode(told).decode())
@@ -117,7 +122,7 @@ def run_job(options: TrainOptions) -> None:
         show(told, Console())
 
 
-def take_records(options: TrainOptions, seed: int) -> Intake:
+def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
     """The table of the user, or a synthetic one, reduced and divided."""
     choice = TargetChoice(
         name=_target(options),
@@ -136,7 +141,7 @@ def take_records(options: TrainOptions, seed: int) -> Intake:
     public = None if options.public is None else open_table(options.public)
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
     shuffled = options.shuffle or options.data is None
-    return take_in(table, plan, public=public, order=_order(table, seed) if shuffled else None)
+    return take_in(table, plan, public=public, order=_order(table, seed) if shuffled else None, tell=tell)
 
 
 def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
@@ -179,16 +184,29 @@ def ledger_maker(folder: Path, noise: Noise) -> MakeLedger:
     return make_ledger
 
 
+def allow_open_files(wanted: int) -> None:
+    """Every ledger stays open during a run; ask the system for as many files, or say that there are too many owners."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_FILES
+    if soft >= needed or soft == resource.RLIM_INFINITY:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise BadInput(
+            f"{wanted // _FILES_PER_LEDGER} ledgers need {needed} open files, and this machine allows {hard}",
+            remedy="raise the limit (ulimit -n), or take fewer owners",
+            value=hard,
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 def _train(consortium: Consortium, study: Study, console: Console) -> tuple[Watch, FloatArray]:
     watch = Watch(len(study.trace))
     model = study.rule.model(study.rule.begin())
-    columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("meetings"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("training", total=len(study.trace))
+    with bar(console, "training, meeting by meeting") as tell:
         for iteration in run(consortium, study, f"{secure().getrandbits(64):016x}"):
             watch.see(iteration)
             model = study.rule.model(iteration.state)
-            progress.advance(task)
+            tell(iteration.number, len(study.trace))
     return watch, model
 
 

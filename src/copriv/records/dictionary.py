@@ -134,7 +134,7 @@ def _standardise(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
                 remedy="remove or replace it in the file",
                 value=column.name,
             )
-    return np.clip(values, -_MOST_DEVIATIONS, _MOST_DEVIATIONS)
+    return np.asarray(np.clip(values, -_MOST_DEVIATIONS, _MOST_DEVIATIONS), dtype=np.float64)
 
 
 def _require_understood(target: Target, table: pl.DataFrame, values: FloatArray) -> None:

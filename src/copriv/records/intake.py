@@ -6,6 +6,7 @@ reduced to features and divided among the owners; nothing but the public rows sh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,12 @@ class Plan:
 
 
 def take_in(
-    table: pl.LazyFrame, plan: Plan, *, public: pl.LazyFrame | None = None, order: IntArray | None = None
+    table: pl.LazyFrame,
+    plan: Plan,
+    *,
+    public: pl.LazyFrame | None = None,
+    order: IntArray | None = None,
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Intake:
     """Read, reduce and divide a table.
 
@@ -62,6 +68,7 @@ def take_in(
         plan: target, partition, number of features and of public rows.
         public: a table of public rows, instead of the last rows of `table`.
         order: a permutation of the rows, to shuffle them before anything else.
+        tell: is told how many rows of how many are read.
     """
     named = [plan.target.name, *([plan.partition.column] if plan.partition.column else [])]
     require_columns(table, named)
@@ -70,7 +77,7 @@ def take_in(
     private_rows, public_frame = _separate(table, plan, public, arranged)
     dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
     require_columns(table, dictionary.required_columns())
-    features, targets, names = _reduce(table, dictionary, plan.partition.column, rows)
+    features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
     known_names = None if names is None else [names[row] for row in private_rows]
     shares = divide(plan.partition, known_names, private_rows.size)
     usable = _drop_missing(shares, targets[private_rows])
@@ -114,7 +121,11 @@ def _separate(
 
 
 def _reduce(
-    table: pl.LazyFrame, dictionary: Dictionary, owner_column: str | None, rows: int
+    table: pl.LazyFrame,
+    dictionary: Dictionary,
+    owner_column: str | None,
+    rows: int,
+    tell: Callable[[int, int], None],
 ) -> tuple[FloatArray, FloatArray, list[str | None] | None]:
     """Features, targets and owner names of every row, batch by batch."""
     features = np.empty((rows, dictionary.parameters))
@@ -129,6 +140,7 @@ def _reduce(
         if names is not None and owner_column is not None:
             names.extend(batch.select(text(owner_column)).to_series().to_list())
         done += batch.height
+        tell(done, rows)
     return features, targets, names
 
 

@@ -6,7 +6,14 @@ from copriv.report.figures import Figures
 
 
 def explain(figures: Figures) -> str:
-    """One sentence that a newcomer can act on."""
+    """What a newcomer can act on."""
+    public = figures.public.relative_fitness
+    if figures.relative_fitness <= public:
+        return _compare(figures)
+    return f"{_compare(figures)} The public rows alone would give a model {public:.2%} off."
+
+
+def _compare(figures: Figures) -> str:
     joint, alone = figures.relative_fitness, figures.alone.median
     promise = f"ε = {figures.guarantee.epsilon:g}"
     if figures.owners == 1:

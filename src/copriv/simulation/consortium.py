@@ -96,7 +96,6 @@ class Findings:
     best_fitness: float
     fitness: float
     relative: float
-    start: float
     public: float
     alone: tuple[float, ...]
     path: tuple[tuple[int, float], ...]
@@ -117,19 +116,29 @@ class Findings:
         return float(np.median(self.alone))
 
 
-def measure(objective: Objective, samples: Sequence[Sample], study: Study, watch: Watch, model: FloatArray) -> Findings:
+def measure(
+    objective: Objective,
+    samples: Sequence[Sample],
+    study: Study,
+    watch: Watch,
+    model: FloatArray,
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Findings:
     """Compare the trained model with the best one, with each owner's own and with the public one."""
     joint = Sample.join(samples)
     best = objective.fitness(joint, minimise(objective, joint))
+    done = 0
 
     def relative(theta: FloatArray) -> float:
+        nonlocal done
+        done += 1
+        tell(done, len(samples) + len(watch.models) + 2)
         return relative_fitness(objective.fitness(joint, theta), best)
 
     return Findings(
         best_fitness=best,
         fitness=objective.fitness(joint, model),
         relative=relative(model),
-        start=relative(np.zeros_like(model)),
         public=relative(objective.project(study.public_model)),
         alone=tuple(relative(minimise(objective, sample)) for sample in samples),
         path=tuple((k, relative(theta)) for k, theta in watch.models.items()),

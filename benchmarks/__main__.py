@@ -1,0 +1,21 @@
+"""Run every benchmark, or those named: `python -m benchmarks [NAME …]`."""
+
+import importlib
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NOT_BENCHMARKS = {"__init__", "__main__", "side_by_side"}
+
+
+def main() -> None:
+    """Run the benchmarks in order of their names."""
+    known = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
+    wanted = sys.argv[1:] or known
+    for name in wanted:
+        if name not in known:
+            sys.exit(f"there is no benchmark {name!r}; there are {', '.join(known)}")
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+main()
