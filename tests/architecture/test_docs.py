@@ -1,0 +1,53 @@
+"""Documentation that cannot go stale: notation, options, commands and links."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from copriv.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = typer.main.get_command(app).commands
+
+
+def _rows():
+    lines = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][1:]
+
+
+@pytest.mark.parametrize("row", _rows(), ids=lambda row: row[2])
+def test_every_name_of_the_notation_stands_in_its_file(row):
+    _, _, name, file = row
+    text = (ROOT / "src" / "copriv" / file.strip("`")).read_text(encoding="utf-8")
+    assert re.search(rf"\b{re.escape(name.strip('`'))}\b", text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_documented_and_every_documented_option_exists(command):
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    section = reference.split(f"## `copriv {command}`")[1].split("\n## ")[0]
+    documented = set(re.findall(r"^\| `(--[a-z-]+)", section, flags=re.MULTILINE))
+    options = {name for option in COMMANDS[command].params for name in option.opts if name.startswith("--")}
+    assert documented == options - {"--help"}
+
+
+def test_every_option_has_help():
+    for command in COMMANDS.values():
+        for option in command.params:
+            assert getattr(option, "help", None), option.name
+
+
+def test_the_readme_opens_with_the_two_commands():
+    opening = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1]
+    assert [line.split("#")[0].strip() for line in opening.strip().splitlines()] == ["make run", "make test"]
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if not link.startswith("http"):
+            assert (page.parent / link).exists(), link
