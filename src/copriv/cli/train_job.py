@@ -148,7 +148,7 @@ def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
     """The user's options about privacy and learning, for the owners there are."""
     names = [owner.name for owner in intake.owners]
     if options.epsilons is None:
-        epsilons = [options.epsilon or "1"] * len(names)
+        epsilons = [_epsilon(options)] * len(names)
     else:
         epsilons = read_values(options.epsilons, names, "epsilon")
     return Wishes(
@@ -214,7 +214,11 @@ def _check_guarantee(options: TrainOptions) -> None:
     """Catch a bad promise before a large table is read."""
     if options.epsilon is not None and options.epsilons is not None:
         raise BadInput("--epsilon and --epsilons are both given", remedy="give one of them", value=options.epsilon)
-    Guarantee.of(options.epsilon or "1", options.delta)
+    Guarantee.of(_epsilon(options), options.delta)
+
+
+def _epsilon(options: TrainOptions) -> str:
+    return "1" if options.epsilon is None else options.epsilon
 
 
 def _target(options: TrainOptions) -> str:

@@ -170,6 +170,7 @@ BAD = {
     "epsilon 0": (["--epsilon", "0"], "epsilon is 0"),
     "negative epsilon": (["--epsilon", "-1"], "epsilon is -1"),
     "epsilon NaN": (["--epsilon", "nan"], "epsilon is nan"),
+    "no epsilon": (["--epsilon", ""], "epsilon is "),
     "epsilon words": (["--epsilon", "lots"], "epsilon is lots"),
     "too few epsilons": (["--epsilons", "two.txt"], "2 values of epsilon for 3 owners"),
     "epsilons of others": (["--epsilons", "others.json"], "no epsilon for"),
