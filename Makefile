@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run test check torture bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -30,6 +30,10 @@ check: $(READY) ## format, lint, import contracts, strict types
 test: check ## everything in check, then doctests and tests
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --quiet
+
+torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
+	@echo "== torture: about ten minutes"
+	@$(BIN)/python tests/faults/torture.py --kills 1000 --cuts 400
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"

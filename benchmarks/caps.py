@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
+from copriv.owner.genesis import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
@@ -32,7 +33,9 @@ def train(intake: Intake, wishes: Wishes) -> tuple[float, float]:
         study,
         noise="seeded",
         seed=wishes.seed,
-        make_ledger=lambda _, promise: MemoryLedger(promise.calibration.budget),
+        make_ledger=lambda owner, promise: MemoryLedger(
+            begin(owner.name, "simulated", promise.calibration.guarantee, promise.calibration.accountant)
+        ),
     )
     watch = Watch(len(study.trace), most=1)
     model = study.rule.model(study.rule.begin())

@@ -38,6 +38,10 @@ class LedgerRefusal(CoprivError):
     """The ledger does not allow the charge: the budget is spent, or the account is not in order."""
 
 
+class LedgerFailure(CoprivError):
+    """The ledger cannot be read or written: nothing may be answered until somebody has looked."""
+
+
 class QueryConflict(LedgerRefusal):
     """The id of a query was used before for a different question."""
 

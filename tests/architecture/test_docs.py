@@ -9,7 +9,18 @@ import typer.main
 from copriv.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = typer.main.get_command(app).commands
+
+
+def _commands(group, prefix=""):
+    """Every command that does something, by the words one types."""
+    found = {}
+    for name, command in group.commands.items():
+        words = f"{prefix}{name}"
+        found |= _commands(command, f"{words} ") if hasattr(command, "commands") else {words: command}
+    return found
+
+
+COMMANDS = _commands(typer.main.get_command(app))
 
 
 def _rows():

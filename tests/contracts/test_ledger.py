@@ -3,17 +3,25 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copriv.errors import LedgerRefusal, QueryConflict
+from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
+from copriv.owner.book import Genesis
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import Amount
+from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.protocol.messages import Receipt
 
 BUDGET = Amount(100, "epsilon")
 CHARGE = Amount(30, "epsilon")
+GENESIS = Genesis("bank", "d" * 64, 100, 0.0, "pure", 100, "epsilon")
+
+
+def reserve(ledger, query="q", question="?", charge=CHARGE, study="study", allowance=BUDGET):
+    return ledger.reserve(query, question, charge, study, allowance)
 
 
 class Reopened:
@@ -36,119 +44,217 @@ class Reopened:
 @pytest.fixture(params=["memory", "sqlite", "reopened"])
 def ledger(request, tmp_path):
     if request.param == "memory":
-        return MemoryLedger(BUDGET)
-    made = SqliteLedger.create(tmp_path / "ledger.sqlite", "bank", BUDGET)
-    if request.param == "sqlite":
-        return made
+        yield MemoryLedger(GENESIS)
+        return
+    made = SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
+    yield made if request.param == "sqlite" else Reopened(tmp_path / "ledger.sqlite")
     made.close()
-    return Reopened(tmp_path / "ledger.sqlite")
 
 
 def test_a_new_ledger_has_spent_nothing(ledger):
-    account = ledger.account()
-    assert (account.budget, account.spent, account.answers) == (BUDGET, Amount(0, "epsilon"), 0)
+    book = ledger.book()
+    assert (book.owner, book.dataset, book.budget, book.spent) == ("bank", "d" * 64, BUDGET, 0)
+    assert book.receipt.sequence == 1
+    assert not book.queries
 
 
 def test_charges_add_up_and_the_budget_is_the_end(ledger):
     for number in range(3):
-        assert ledger.reserve(f"q{number}", b"?", CHARGE) is None
+        assert reserve(ledger, f"q{number}") is None
     with pytest.raises(LedgerRefusal, match="budget is spent: 90 of 100"):
-        ledger.reserve("q3", b"?", CHARGE)
-    assert ledger.account().spent == Amount(90, "epsilon")
-    assert ledger.reserve("q4", b"?", Amount(10, "epsilon")) is None
-    assert ledger.account().answers == 4
+        reserve(ledger, "q3")
+    assert ledger.book().spent == 90
+    assert reserve(ledger, "q4", charge=Amount(10, "epsilon")) is None
+    assert len(ledger.book().queries) == 4
 
 
-def test_the_same_question_is_free_and_gets_the_same_bytes(ledger):
-    ledger.reserve("q", b"?", CHARGE)
-    ledger.store("q", b"answer")
-    assert ledger.reserve("q", b"?", CHARGE) == b"answer"
-    assert ledger.account().spent == CHARGE
+def test_a_study_has_its_share_and_all_studies_one_budget(ledger):
+    share = Amount(60, "epsilon")
+    reserve(ledger, "a1", study="a", allowance=share)
+    reserve(ledger, "a2", study="a", allowance=share)
+    with pytest.raises(LedgerRefusal, match="share of this study is spent: 60 of 60"):
+        reserve(ledger, "a3", study="a", allowance=share)
+    reserve(ledger, "b1", study="b", allowance=share)
+    with pytest.raises(LedgerRefusal, match="budget is spent: 90 of 100"):
+        reserve(ledger, "b2", study="b", allowance=share)
+    assert ledger.book().studies == {"a": 60, "b": 30}
+
+
+def test_the_same_question_is_free_and_gets_the_same_bytes_and_receipt(ledger):
+    reserve(ledger)
+    receipt = ledger.store("q", b"answer")
+    reserve(ledger, "other")
+    stored = reserve(ledger)
+    assert (stored.payload, stored.receipt) == (b"answer", receipt)
+    assert ledger.book().spent == 60
 
 
 def test_a_charged_question_without_an_answer_may_be_asked_again_for_free(ledger):
     """Nothing left the owner, so the reservation still stands for it."""
-    ledger.reserve("q", b"?", CHARGE)
-    assert ledger.reserve("q", b"?", CHARGE) is None
-    assert ledger.account().spent == CHARGE
+    reserve(ledger)
+    assert reserve(ledger) is None
+    assert ledger.book().spent == 30
 
 
 def test_an_id_with_another_question_is_a_conflict(ledger):
-    ledger.reserve("q", b"?", CHARGE)
+    reserve(ledger)
     with pytest.raises(QueryConflict, match="'q'"):
-        ledger.reserve("q", b"other", CHARGE)
-    assert ledger.account().spent == CHARGE
+        reserve(ledger, question="other")
+    assert ledger.book().spent == 30
 
 
 def test_there_is_one_answer_to_one_charged_query(ledger):
     with pytest.raises(LedgerRefusal, match="never charged"):
         ledger.store("q", b"answer")
-    ledger.reserve("q", b"?", CHARGE)
+    reserve(ledger)
     ledger.store("q", b"answer")
     with pytest.raises(QueryConflict, match="already"):
         ledger.store("q", b"another")
-    assert ledger.reserve("q", b"?", CHARGE) == b"answer"
+    assert reserve(ledger).payload == b"answer"
 
 
 def test_currencies_are_not_mixed(ledger):
     with pytest.raises(LedgerRefusal, match="rho"):
-        ledger.reserve("q", b"?", Amount(1, "rho"))
+        reserve(ledger, charge=Amount(1, "rho"))
+    with pytest.raises(LedgerRefusal, match="rho"):
+        reserve(ledger, allowance=Amount(1, "rho"))
 
 
-@given(calls=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([b"a", b"b"]), st.integers(1, 40)), max_size=30))
+def test_nothing_is_free(ledger):
+    with pytest.raises(LedgerRefusal):
+        reserve(ledger, charge=Amount(0, "epsilon"))
+
+
+def test_a_ledger_knows_its_own_receipts_and_no_others(ledger):
+    beginning = ledger.book().receipt
+    reserve(ledger)
+    newest = ledger.store("q", b"answer")
+    assert newest.sequence == 3
+    assert ledger.witnesses(beginning)
+    assert ledger.witnesses(newest)
+    assert not ledger.witnesses(Receipt(4, newest.head))
+    assert not ledger.witnesses(Receipt(3, beginning.head))
+    assert not ledger.witnesses(Receipt(0, beginning.head))
+    assert not ledger.witnesses(Receipt(-1, newest.head))
+
+
+@given(
+    calls=st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.integers(1, 40), st.sampled_from("st")), max_size=30
+    )
+)
 def test_memory_and_disk_agree_on_every_sequence_of_calls(tmp_path_factory, calls):
     path = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
-    ledgers = [MemoryLedger(BUDGET), SqliteLedger.create(path, "bank", BUDGET)]
-    for number, question, nano in calls:
-        outcomes = {_outcome(ledger, f"q{number}", question, Amount(nano, "epsilon")) for ledger in ledgers}
+    ledgers = [MemoryLedger(GENESIS), SqliteLedger.create(path, GENESIS)]
+    for number, question, nano, study in calls:
+        outcomes = {_outcome(ledger, f"q{number}", question, Amount(nano, "epsilon"), study) for ledger in ledgers}
         assert len(outcomes) == 1
-        accounts = {ledger.account() for ledger in ledgers}
-        assert len(accounts) == 1
-        assert accounts.pop().spent.nano <= BUDGET.nano
+        receipts = {ledger.book().receipt for ledger in ledgers}
+        assert len(receipts) == 1
+        assert ledgers[0].book().spent == ledgers[1].book().spent <= BUDGET.nano
     ledgers[1].close()
 
 
-def _outcome(ledger, query, question, charge):
+def _outcome(ledger, query, question, charge, study):
     try:
-        if ledger.reserve(query, question, charge) is None:
-            ledger.store(query, question * 2)
-            return "charged"
+        stored = reserve(ledger, query, question, charge, study, Amount(70, "epsilon"))
+        return "repeated" if stored else str(ledger.store(query, question.encode()))
     except LedgerRefusal as problem:
         return str(problem)
-    return "repeated"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    ledger = SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
+    yield ledger
+    ledger.close()
 
 
 def test_serving_never_creates_a_ledger(tmp_path):
-    with pytest.raises(LedgerRefusal, match="no ledger"):
+    with pytest.raises(LedgerFailure, match="no ledger"):
         SqliteLedger(tmp_path / "ledger.sqlite")
     assert not list(tmp_path.iterdir())
 
 
-def test_creating_never_touches_an_existing_file(tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    SqliteLedger.create(path, "bank", BUDGET).reserve("q", b"?", CHARGE)
+def test_creating_never_touches_an_existing_file_and_leaves_no_draft(disk, tmp_path):
+    reserve(disk)
     with pytest.raises(LedgerRefusal, match="already"):
-        SqliteLedger.create(path, "bank", BUDGET)
-    assert SqliteLedger(path).account().spent == CHARGE
+        SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
+    assert disk.book().spent == 30
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_the_database_itself_refuses_to_overspend(tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    SqliteLedger.create(path, "bank", BUDGET).close()
-    with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError, match="CHECK"):
-        connection.execute("UPDATE account SET spent = 101")
+def test_the_database_itself_refuses_to_overspend_and_to_forget(disk, tmp_path):
+    reserve(disk)
+    disk.store("q", b"answer")
+    connection = sqlite3.connect(tmp_path / "ledger.sqlite")
+    for statement, message in (
+        ("UPDATE account SET spent = 101", "CHECK"),
+        ("UPDATE entry SET content = ''", "append-only"),
+        ("DELETE FROM entry", "append-only"),
+        ("UPDATE payload SET bytes = x'00'", "append-only"),
+        ("DELETE FROM payload", "append-only"),
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match=message):
+            connection.execute(statement)
     connection.close()
+
+
+def test_a_new_epoch_carries_the_spending_over(disk):
+    reserve(disk)
+    reserve(disk, "q2")
+    disk.open_epoch(Guarantee(200), Amount(200, "epsilon"), "an officer")
+    book = disk.book()
+    assert (book.spent, book.budget.nano, book.guarantee.nano_epsilon) == (60, 200, 200)
+    for number in range(4):
+        reserve(disk, f"more{number}", allowance=Amount(200, "epsilon"))
+    with pytest.raises(LedgerRefusal, match="budget is spent: 180 of 200"):
+        reserve(disk, "too much", allowance=Amount(200, "epsilon"))
+    assert disk.verify() == 1 + 2 + 1 + 4
+
+
+def test_an_epoch_is_signed_and_not_below_what_is_spent(disk):
+    reserve(disk)
+    with pytest.raises(LedgerRefusal, match="less than what is spent"):
+        disk.open_epoch(Guarantee(29), Amount(29, "epsilon"), "an officer")
+    with pytest.raises(LedgerRefusal, match="signed off"):
+        disk.open_epoch(Guarantee(300), Amount(300, "epsilon"), "  ")
+    with pytest.raises(LedgerRefusal, match="rho"):
+        disk.open_epoch(Guarantee(300, 1e-6), Amount(300, "rho"), "an officer")
+    disk.open_epoch(Guarantee(30), Amount(30, "epsilon"), "an officer")
+    assert disk.book().budget.nano == 30
+
+
+def test_a_changed_dataset_needs_a_signed_version_that_inherits_the_spending(disk):
+    reserve(disk)
+    with pytest.raises(LedgerRefusal, match="copriv ledger version"):
+        disk.book().require_dataset("e" * 64)
+    with pytest.raises(LedgerRefusal, match="signed off"):
+        disk.open_version("e" * 64, "")
+    disk.open_version("e" * 64, "an officer")
+    disk.book().require_dataset("e" * 64)
+    assert disk.book().spent == 30
+
+
+def test_entries_tell_the_whole_story(disk):
+    reserve(disk)
+    disk.store("q", b"answer")
+    kinds = [type(entry.body).__name__ for entry in disk.entries()]
+    assert kinds == ["Genesis", "Charge", "Answered"]
+    assert [entry.head for entry in disk.entries()][-1] == disk.book().receipt.head
+    changed = msgspec.structs.replace(next(disk.entries()), previous="1" * 64)
+    assert changed.head != next(disk.entries()).head
 
 
 def test_racing_learners_get_exactly_the_budgeted_answers(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    SqliteLedger.create(path, "bank", Amount(20, "epsilon")).close()
+    SqliteLedger.create(path, msgspec.structs.replace(GENESIS, budget=20)).close()
 
     def race(learner):
         ledger, won = SqliteLedger(path), 0
         for number in range(15):
             try:
-                ledger.reserve(f"{learner}:{number}", b"?", Amount(1, "epsilon"))
+                reserve(ledger, f"{learner}:{number}", charge=Amount(1, "epsilon"))
                 won += 1
             except LedgerRefusal:
                 pass

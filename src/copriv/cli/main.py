@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.generate import generate
+from copriv.cli.ledger import ledger
 from copriv.cli.predict import predict
 from copriv.cli.train import train
 from copriv.errors import CoprivError
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.add_typer(ledger, name="ledger")
 
 
 @app.callback(invoke_without_command=True)

@@ -132,6 +132,16 @@ def train(
     seed: Annotated[
         int | None, _option("--seed", _LEARNING, "Seeds schedule, shuffle and pilot; noise on records is never seeded.")
     ] = None,
+    ledgers: Annotated[
+        Path | None,
+        _option(
+            "--ledgers", _PRIVACY, "Folder of ledgers shared by runs on the same records (default: in the run folder)."
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        _option("--resume", _OUTPUT, "Go on with the interrupted run in this folder; other options are its own."),
+    ] = None,
     out: Annotated[Path | None, _option("--out", _OUTPUT, "The run folder (default: runs/ and the time).")] = None,
     as_json: Annotated[bool, _option("--json", _OUTPUT, "Print one JSON object instead of the table.")] = False,
 ) -> None:
@@ -146,7 +156,8 @@ def train(
 
     The last 10,000 rows are taken as public: they fit the features, the clip and the step. Nothing else does.
     """
-    from copriv.cli.train_job import TrainOptions, run_job
+    from copriv.cli.train_job import run_job
+    from copriv.cli.train_options import TrainOptions
 
     run_job(
         TrainOptions(
@@ -183,6 +194,8 @@ def train(
             schedule=schedule,
             seed=seed,
             out=out,
+            ledgers=ledgers,
             as_json=as_json,
-        )
+        ),
+        resume,
     )

@@ -1,4 +1,4 @@
-"""What a ledger is: the account of one owner's budget. A charge is on record before anything is computed from records.
+"""What a ledger is: the account of one dataset's budget. A charge is on record before a record is touched.
 
 `reserve` and `store` are the two halves of an answer: reserve, compute, store, send. A query id is charged once. Asked
 again with the same question, the stored bytes come back for free; with another question, it is a conflict.
@@ -9,26 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from copriv.errors import LedgerRefusal, QueryConflict
+from copriv.owner.book import Book
 from copriv.privacy.guarantee import Amount
+from copriv.protocol.messages import Receipt
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """Where a budget stands."""
+class Stored:
+    """An answer that was given before, and its receipt."""
 
-    budget: Amount
-    spent: Amount
-    answers: int
+    payload: bytes
+    receipt: Receipt
 
 
 class Ledger(Protocol):
-    """The account of one owner."""
+    """The account of one dataset, shared by every study and learner."""
 
-    def account(self) -> Account:
-        """Budget, spending and number of charged queries."""
+    def book(self) -> Book:
+        """Budget, spending, dataset and the newest receipt, as they are now."""
 
-    def reserve(self, query: str, question: bytes, charge: Amount) -> bytes | None:
+    def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered.
 
         Returns:
@@ -36,43 +36,19 @@ class Ledger(Protocol):
 
         Raises:
             QueryConflict: the id was used for another question.
-            LedgerRefusal: the budget does not allow the charge.
+            LedgerRefusal: the budget, or the study's share of it, does not allow the charge.
+            LedgerFailure: the charge could not be recorded; nothing may be computed.
         """
 
-    def store(self, query: str, answer: bytes) -> None:
-        """Keep the answer to a charged query, so that it is the only one that ever leaves."""
+    def store(self, query: str, payload: bytes) -> Receipt:
+        """Keep the answer to a charged query, so that it is the only one that ever leaves.
 
+        Raises:
+            LedgerFailure: the answer could not be recorded; it must not be sent.
+        """
 
-def conflict(query: str) -> QueryConflict:
-    """The id was used for another question."""
-    return QueryConflict(f"the query {query!r} was asked before at another model", remedy="use a new id", value=query)
+    def close(self) -> None:
+        """Let go of whatever the ledger holds on to."""
 
-
-def exhausted(account: Account, charge: Amount) -> LedgerRefusal:
-    """The budget does not allow the charge."""
-    return LedgerRefusal(
-        f"the budget is spent: {account.spent.nano} of {account.budget.nano} nano-{account.budget.measure}, "
-        f"and an answer costs {charge.nano}",
-        remedy="this owner answers no more in this study",
-        value=account.spent.nano,
-    )
-
-
-def unknown(query: str) -> LedgerRefusal:
-    """An answer without a reservation."""
-    return LedgerRefusal(f"the query {query!r} was never charged", remedy="reserve before answering", value=query)
-
-
-def answered(query: str) -> QueryConflict:
-    """A second answer to one query."""
-    return QueryConflict(f"the query {query!r} already has its answer", remedy="send the stored one", value=query)
-
-
-def require_currency(budget: Amount, charge: Amount) -> None:
-    """Refuse to pay ρ from an account of ε, or the other way round."""
-    if budget.measure != charge.measure:
-        raise LedgerRefusal(
-            f"a charge in {charge.measure} against a budget in {budget.measure}",
-            remedy="use the mechanism the budget was made for",
-            value=charge.measure,
-        )
+    def witnesses(self, receipt: Receipt) -> bool:
+        """Whether this ledger once stood where the receipt says; if not, it was rolled back or replaced."""

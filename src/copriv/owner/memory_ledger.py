@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-from copriv.owner.ledger import Account, answered, conflict, exhausted, require_currency, unknown
+from copriv.owner.book import Book, Entry, Genesis, append, open_book
+from copriv.owner.ledger import Stored
 from copriv.privacy.guarantee import Amount
+from copriv.protocol.messages import Receipt
 
 
 class MemoryLedger:
     """Forgets everything when the process ends; never to be used for records."""
 
-    def __init__(self, budget: Amount) -> None:
-        self._budget = budget
-        self._spent = 0
-        self._questions: dict[str, bytes] = {}
-        self._answers: dict[str, bytes] = {}
+    def __init__(self, genesis: Genesis) -> None:
+        self._book, entry = open_book(genesis)
+        self._heads = [entry.head]
+        self._payloads: dict[str, bytes] = {}
 
-    def account(self) -> Account:
-        """Budget, spending and number of charged queries."""
-        return Account(self._budget, Amount(self._spent, self._budget.measure), len(self._questions))
+    def book(self) -> Book:
+        """Budget, spending, dataset and the newest receipt."""
+        return self._book
 
-    def reserve(self, query: str, question: bytes, charge: Amount) -> bytes | None:
+    def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        require_currency(self._budget, charge)
-        if query in self._questions:
-            if self._questions[query] != question:
-                raise conflict(query)
-            return self._answers.get(query)
-        if self._spent + charge.nano > self._budget.nano:
-            raise exhausted(self.account(), charge)
-        self._questions[query] = question
-        self._spent += charge.nano
-        return None
+        entry = self._book.charge(query, question, amount, study, allowance)
+        if entry is not None:
+            self._append(entry)
+            return None
+        receipt = self._book.queries[query].answer
+        return None if receipt is None else Stored(self._payloads[query], receipt)
 
-    def store(self, query: str, answer: bytes) -> None:
+    def store(self, query: str, payload: bytes) -> Receipt:
         """Keep the answer to a charged query."""
-        if query not in self._questions:
-            raise unknown(query)
-        if query in self._answers:
-            raise answered(query)
-        self._answers[query] = answer
+        self._append(self._book.answer(query, payload))
+        self._payloads[query] = payload
+        return self._book.receipt
+
+    def witnesses(self, receipt: Receipt) -> bool:
+        """Whether this ledger once stood where the receipt says."""
+        return 1 <= receipt.sequence <= len(self._heads) and self._heads[receipt.sequence - 1] == receipt.head
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _append(self, entry: Entry) -> None:
+        self._book = append(self._book, entry)
+        self._heads.append(self._book.receipt.head)

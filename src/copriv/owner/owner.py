@@ -1,24 +1,36 @@
 """An owner: validate, reserve, compute and noise, store, send. In this order, always.
 
 A refusal depends on the query and on the account, never on a record. A failure after the reservation keeps the charge.
+If the ledger itself fails, nothing is said at all: `LedgerFailure` leaves through `handle`, and the process must end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import threading
 
+import msgspec
 import numpy as np
 
-from copriv.errors import LedgerRefusal, QueryConflict
+from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict
 from copriv.owner.ledger import Ledger
 from copriv.owner.promise import Promise
 from copriv.owner.responder import Responder
-from copriv.privacy.release import describe
-from copriv.protocol.messages import Answer, Query, Reason, Refusal, Reply
+from copriv.privacy.release import Release, describe
+from copriv.protocol.messages import Answer, Query, Reason, Receipt, Refusal, Reply
 from copriv.protocol.terms import Terms
-from copriv.protocol.wire import decode_reply, encode
+from copriv.protocol.wire import decode_query, encode, largest_query
 from copriv.vectors import FloatArray
+
+LONGEST_ID = 200
+
+
+class _Payload(msgspec.Struct, frozen=True, array_like=True):
+    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte."""
+
+    values: tuple[float, ...]
+    release: Release
 
 
 class Owner:
@@ -39,20 +51,38 @@ class Owner:
         self._digest = terms.digest()
         self._responder = responder
         self._ledger = ledger
+        self._one_at_a_time = threading.Lock()
+
+    def handle(self, data: bytes) -> bytes:
+        """The whole of an owner: bytes in, bytes out. What is too large is not even parsed."""
+        if len(data) > largest_query(self._terms.parameters):
+            return encode(Refusal("", self.name, "oversized", "a query of these terms is not that long"))
+        try:
+            query = decode_query(data)
+        except ProtocolError as problem:
+            return encode(Refusal("", self.name, "malformed", problem.problem))
+        return encode(self.answer(query))
 
     def answer(self, query: Query) -> Reply:
-        """The answer to a query, or the reason why there is none."""
+        """The answer to a query, or the reason why there is none; one query after another, whoever asks."""
+        with self._one_at_a_time:
+            return self._answer(query)
+
+    def _answer(self, query: Query) -> Reply:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
+        calibration = self.promise.calibration
         try:
-            stored = self._ledger.reserve(query.id, _question(query, theta), self.promise.calibration.charge)
+            stored = self._ledger.reserve(
+                query.id, _question(query, theta), calibration.charge, self._digest, calibration.budget
+            )
         except QueryConflict as problem:
             return self._say(query, "conflict", problem.problem)
         except LedgerRefusal as problem:
             return self._say(query, "exhausted", problem.problem)
         if stored is not None:
-            return decode_reply(stored)
+            return self._compose(query, msgspec.msgpack.decode(stored.payload, type=_Payload), stored.receipt)
         return self._respond(query, theta)
 
     def _respond(self, query: Query, theta: FloatArray) -> Reply:
@@ -61,22 +91,35 @@ class Owner:
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
         release = describe(query.id, self.promise.calibration, self.promise.sensitivity)
-        answer = Answer(query.id, self.name, tuple(values.tolist()), release)
-        self._ledger.store(query.id, encode(answer))
-        return answer
+        payload = _Payload(tuple(values.tolist()), release)
+        receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
+        return self._compose(query, payload, receipt)
+
+    def _compose(self, query: Query, payload: _Payload, receipt: Receipt) -> Answer:
+        return Answer(query.id, self.name, payload.values, payload.release, receipt)
 
     def _refuse(self, query: Query) -> Refusal | None:
+        if not 0 < len(query.id) <= LONGEST_ID or query.owner != self.name:
+            return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
-        if query.owner != self.name or not query.id or len(query.theta) != self._terms.parameters:
-            return self._say(query, "malformed", f"a query names this owner and has {self._terms.parameters} numbers")
+        if len(query.theta) != self._terms.parameters:
+            return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")
         if not all(math.isfinite(value) and abs(value) <= self._terms.limit for value in query.theta):
             return self._say(query, "outside", f"the model leaves the box of {self._terms.limit:g}")
+        if query.receipt is not None and not self._ledger.witnesses(query.receipt):
+            return self._say(query, "rollback", _ROLLED_BACK)
         return None
 
     def _say(self, query: Query, reason: Reason, text: str) -> Refusal:
-        return Refusal(query.id, self.name, reason, text)
+        return Refusal(query.id[:LONGEST_ID], self.name, reason, text)
 
 
-def _question(query: Query, theta: FloatArray) -> bytes:
-    return hashlib.sha256(query.terms.encode() + theta.tobytes()).digest()
+_ROLLED_BACK = (
+    "this ledger does not know a receipt it once gave: an old copy was restored, or another ledger is in its place; "
+    "nothing is answered until the right one is back"
+)
+
+
+def _question(query: Query, theta: FloatArray) -> str:
+    return hashlib.sha256(query.terms.encode() + theta.tobytes()).hexdigest()

@@ -1,124 +1,269 @@
 """A ledger on disk: SQLite in WAL mode with full synchronisation, so that a charge survives a kill or a power cut.
 
-Every change is one transaction that takes the write lock first, and the database itself refuses to hold more spending
-than budget. A ledger is created once, explicitly; opening never creates one.
+Every change is one transaction that takes the write lock first and reads what other processes have appended. Entries
+can neither be changed nor removed, and the database itself refuses to hold more spending than budget. A ledger is
+created once, explicitly, and appears under its name complete or not at all; opening never creates one.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeAlias
 
-from copriv.errors import LedgerRefusal
-from copriv.owner.ledger import Account, answered, conflict, exhausted, require_currency, unknown
-from copriv.privacy.guarantee import Amount, Measure
+import msgspec
 
-_SCHEMA = """
-CREATE TABLE account (
+from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
+from copriv.owner.book import Answered, Book, Charge, Entry, Genesis, append, open_book, read_book
+from copriv.owner.ledger import Stored
+from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.protocol.messages import Receipt
+
+Connect: TypeAlias = Callable[[Path], Any]
+
+_SCHEMA = (
+    """CREATE TABLE entry (
+    sequence INTEGER PRIMARY KEY,
+    content  TEXT NOT NULL,
+    head     TEXT NOT NULL UNIQUE
+) STRICT""",
+    """CREATE TABLE account (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
-    owner    TEXT    NOT NULL,
-    measure  TEXT    NOT NULL CHECK (measure IN ('epsilon', 'rho')),
     budget   INTEGER NOT NULL CHECK (budget > 0),
     spent    INTEGER NOT NULL CHECK (spent >= 0 AND spent <= budget)
-) STRICT;
-CREATE TABLE entry (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    query    TEXT    NOT NULL UNIQUE,
-    question BLOB    NOT NULL,
-    charge   INTEGER NOT NULL CHECK (charge > 0),
-    answer   BLOB
-) STRICT;
-"""
+) STRICT""",
+    """CREATE TABLE payload (
+    query TEXT PRIMARY KEY,
+    bytes BLOB NOT NULL
+) STRICT""",
+    *(
+        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+        for table in ("entry", "payload")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to an existing database: WAL, full synchronisation, explicit transactions."""
+    address = path.absolute().as_uri() + "?mode=rw"
+    # An owner answers one query at a time, but not always from the same thread.
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
 
 
 class SqliteLedger:
-    """The durable account of one owner."""
+    """The durable account of one dataset.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the ledger's file; it must exist.
+        connect: how to open it; tests of power loss bring their own.
+    """
+
+    def __init__(self, path: Path, connect: Connect = connect) -> None:
         if not path.is_file():
-            raise LedgerRefusal(
-                f"there is no ledger {path}", remedy="create it first; answering never creates one", value=str(path)
+            raise LedgerFailure(
+                f"there is no ledger {path}",
+                remedy="restore it, or make one with `copriv ledger init`; answering never creates one",
+                value=str(path),
             )
-        self._connection = _connect(path)
+        with _failures(path):
+            self._connection = connect(path)
+            self._path = path
+            self._book = self._read()
 
     @classmethod
-    def create(cls, path: Path, owner: str, budget: Amount) -> SqliteLedger:
+    def create(cls, path: Path, genesis: Genesis) -> SqliteLedger:
         """Make a new ledger; an existing file is never touched."""
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError as problem:
-            raise LedgerRefusal(
-                f"there is a ledger {path} already", remedy="open it, or choose another place", value=str(path)
-            ) from problem
-        with _connect(path) as connection:
-            connection.executescript(_SCHEMA)
-            values = (owner, budget.measure, budget.nano)
-            connection.execute("INSERT INTO account VALUES (1, ?, ?, ?, 0)", values)
-        connection.close()
-        _synchronise_directory(path.parent)
+        if path.exists():
+            raise _exists(path)
+        draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+        with _failures(path):
+            draft.touch(mode=0o600)
+            try:
+                _fill(draft, genesis)
+                os.link(draft, path)
+            except FileExistsError as problem:
+                raise _exists(path) from problem
+            finally:
+                draft.unlink()
+            _synchronise_directory(path.parent)
         return cls(path)
 
-    def account(self) -> Account:
-        """Budget, spending and number of charged queries."""
-        return self._account()
+    def book(self) -> Book:
+        """Budget, spending, dataset and the newest receipt, including what other processes have appended."""
+        with _failures(self._path):
+            self._catch_up()
+        return self._book
 
-    def reserve(self, query: str, question: bytes, charge: Amount) -> bytes | None:
+    def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        with self._transaction():
-            account = self._account()
-            require_currency(account.budget, charge)
-            row = self._connection.execute("SELECT question, answer FROM entry WHERE query = ?", (query,)).fetchone()
-            if row is not None:
-                if row[0] != question:
-                    raise conflict(query)
-                return cast("bytes | None", row[1])
-            if account.spent.nano + charge.nano > account.budget.nano:
-                raise exhausted(account, charge)
-            self._connection.execute("UPDATE account SET spent = spent + ?", (charge.nano,))
-            entry = (query, question, charge.nano)
-            self._connection.execute("INSERT INTO entry (query, question, charge) VALUES (?, ?, ?)", entry)
-        return None
+        with self._appending():
+            entry = self._book.charge(query, question, amount, study, allowance)
+            if entry is not None:
+                self._insert(entry)
+        if entry is not None:
+            self._book = append(self._book, entry)
+            return None
+        receipt = self._book.queries[query].answer
+        return None if receipt is None else Stored(self._payload(query), receipt)
 
-    def store(self, query: str, answer: bytes) -> None:
+    def store(self, query: str, payload: bytes) -> Receipt:
         """Keep the answer to a charged query."""
-        with self._transaction():
-            row = self._connection.execute("SELECT answer FROM entry WHERE query = ?", (query,)).fetchone()
-            if row is None:
-                raise unknown(query)
-            if row[0] is not None:
-                raise answered(query)
-            self._connection.execute("UPDATE entry SET answer = ? WHERE query = ?", (answer, query))
+        with self._appending():
+            entry = self._book.answer(query, payload)
+            self._insert(entry)
+            self._connection.execute("INSERT INTO payload VALUES (?, ?)", (query, payload))
+        self._book = append(self._book, entry)
+        return self._book.receipt
+
+    def witnesses(self, receipt: Receipt) -> bool:
+        """Whether this ledger once stood where the receipt says."""
+        with _failures(self._path):
+            row = self._connection.execute("SELECT head FROM entry WHERE sequence = ?", (receipt.sequence,)).fetchone()
+        return row is not None and row[0] == receipt.head
+
+    def open_epoch(self, guarantee: Guarantee, budget: Amount, signed_off_by: str) -> Receipt:
+        """Change the guarantee; the spending carries over."""
+        with self._appending():
+            entry = self._book.open_epoch(guarantee, budget, signed_off_by)
+            self._insert(entry)
+            self._connection.execute("UPDATE account SET budget = ?", (budget.nano,))
+        self._book = append(self._book, entry)
+        return self._book.receipt
+
+    def open_version(self, dataset: str, signed_off_by: str) -> Receipt:
+        """Take over a changed dataset with the spending of the old one."""
+        with self._appending():
+            entry = self._book.open_version(dataset, signed_off_by)
+            self._insert(entry)
+        self._book = append(self._book, entry)
+        return self._book.receipt
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries in order, each checked against its stored head."""
+        yield from self._entries_after(0)
+
+    def verify(self) -> int:
+        """Check the chain, the account and every stored answer; the number of entries, or a failure."""
+        with _failures(self._path):
+            book = self._read()
+            for entry in self._entries_after(0):
+                if isinstance(entry.body, Answered):
+                    self._require_payload(entry.body)
+        return book.receipt.sequence
 
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
 
-    def _account(self) -> Account:
-        measure, budget, spent = self._connection.execute("SELECT measure, budget, spent FROM account").fetchone()
-        (answers,) = self._connection.execute("SELECT count(*) FROM entry").fetchone()
-        currency = cast("Measure", measure)
-        return Account(Amount(budget, currency), Amount(spent, currency), answers)
+    def _read(self) -> Book:
+        """Fold the whole ledger as it stands at one moment, and compare with the account that the database guards."""
+        self._connection.execute("BEGIN")
+        try:
+            book = read_book(self._entries_after(0))
+            row = self._connection.execute("SELECT budget, spent FROM account").fetchone()
+        finally:
+            self._connection.execute("ROLLBACK")
+        if row is None or tuple(row) != (book.budget.nano, book.spent):
+            raise _damaged(self._path, "its account does not agree with its entries")
+        return book
+
+    def _catch_up(self) -> None:
+        for entry in self._entries_after(self._book.receipt.sequence):
+            self._book = append(self._book, entry)
+
+    def _entries_after(self, sequence: int) -> Iterator[Entry]:
+        statement = "SELECT content, head FROM entry WHERE sequence > ? ORDER BY sequence"
+        for content, head in self._connection.execute(statement, (sequence,)):
+            try:
+                entry = msgspec.json.decode(content, type=Entry)
+            except msgspec.DecodeError as problem:
+                raise _damaged(self._path, "an entry cannot be read") from problem
+            if entry.head != head:
+                raise _damaged(self._path, f"entry {entry.sequence} was changed")
+            yield entry
+
+    def _insert(self, entry: Entry) -> None:
+        content = msgspec.json.encode(entry, order="deterministic").decode()
+        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (entry.sequence, content, entry.head))
+        if isinstance(entry.body, Charge):
+            self._connection.execute("UPDATE account SET spent = spent + ?", (entry.body.nano,))
+
+    def _payload(self, query: str) -> bytes:
+        with _failures(self._path):
+            row = self._connection.execute("SELECT bytes FROM payload WHERE query = ?", (query,)).fetchone()
+        if row is None:
+            raise _damaged(self._path, f"the answer to {query!r} is gone")
+        return bytes(row[0])
+
+    def _require_payload(self, answered: Answered) -> None:
+        if hashlib.sha256(self._payload(answered.query)).hexdigest() != answered.payload:
+            raise _damaged(self._path, f"the answer to {answered.query!r} was changed")
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+    def _appending(self) -> Iterator[None]:
+        """One transaction: lock, catch up, append, commit; whatever goes wrong, nothing of it is kept."""
+        with _failures(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._catch_up()
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
+def _fill(path: Path, genesis: Genesis) -> None:
+    book, entry = open_book(genesis)
+    connection = connect(path)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        content = msgspec.json.encode(entry, order="deterministic").decode()
+        connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (entry.sequence, content, entry.head))
+        connection.execute("INSERT INTO account VALUES (1, ?, 0)", (book.budget.nano,))
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    """What the disk or the database says becomes one kind of failure."""
+    try:
+        yield
+    except CoprivError:
+        raise
+    except (sqlite3.Error, OSError) as problem:
+        raise LedgerFailure(
+            f"the ledger {path} cannot be used: {problem}",
+            remedy="nothing was sent; free or repair the disk, check that the file can be written, start again",
+            value=str(path),
+        ) from problem
+
+
+def _damaged(path: Path, how: str) -> LedgerFailure:
+    return LedgerFailure(
+        f"the ledger {path} is damaged: {how}",
+        remedy="do not answer from it; keep the file and ask whoever backs it up",
+        value=how,
+    )
+
+
+def _exists(path: Path) -> LedgerRefusal:
+    return LedgerRefusal(f"there is a ledger {path} already", remedy="use it, or choose another place", value=str(path))
 
 
 def _synchronise_directory(directory: Path) -> None:

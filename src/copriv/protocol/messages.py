@@ -1,4 +1,8 @@
-"""The three things said: a query, an answer, a refusal."""
+"""The three things said: a query, an answer, a refusal. And the receipt that keeps an owner's ledger honest.
+
+Every answer carries a receipt: how many entries the owner's ledger had after it, and the head of its hash chain. The
+learner echoes the newest receipt it holds. A ledger that is behind its own receipt was rolled back, and says so.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,37 @@ import msgspec
 
 from copriv.privacy.release import Release
 
-Reason = Literal["terms", "malformed", "outside", "exhausted", "conflict", "failed"]
+Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed"]
+
+
+class Receipt(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a ledger: its number of entries and the head of its hash chain, in hexadecimal."""
+
+    sequence: int
+    head: str
 
 
 class Query(msgspec.Struct, frozen=True, tag="query"):
-    """The learner asks an owner for its average gradient at θ; the id makes a repetition free."""
+    """The learner asks an owner for its average gradient at θ; the id makes a repetition free.
+
+    The receipt is the newest one that the learner holds from this owner.
+    """
 
     id: str
     terms: str
     owner: str
     theta: tuple[float, ...]
+    receipt: Receipt | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
-    """The owner's noisy average gradient, and the record of its release."""
+    """The owner's noisy average gradient, the record of its release, and the receipt for it."""
 
     id: str
     owner: str
     values: tuple[float, ...]
     release: Release
+    receipt: Receipt
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal"):

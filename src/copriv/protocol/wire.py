@@ -18,6 +18,15 @@ _queries = msgspec.msgpack.Decoder(Query)
 _replies: msgspec.msgpack.Decoder[Answer | Refusal] = msgspec.msgpack.Decoder(Answer | Refusal)
 
 
+def largest_query(parameters: int) -> int:
+    """No query of so many numbers has more bytes; what is longer is refused unread.
+
+    >>> largest_query(10)
+    4346
+    """
+    return 4096 + 25 * parameters
+
+
 def encode(message: Query | Answer | Refusal) -> bytes:
     """The bytes of a message."""
     return _encoder.encode(message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.records.intake import Intake
 from copriv.rules.paper import rho_from_step
 from copriv.simulation.consortium import Consortium, Findings, Watch
@@ -150,12 +150,15 @@ def spending(run: Run) -> list[Spending]:
     """What each owner's ledger says."""
     entries = []
     for owner, promise, ledger in zip(run.intake.owners, run.study.promises, run.consortium.ledgers, strict=True):
-        account, calibration = ledger.account(), promise.calibration
+        book, calibration = ledger.book(), promise.calibration
+        spent = book.studies.get(run.study.terms.digest(), 0)
         entries.append(
             Spending(
                 owner=owner.name,
-                answers=account.answers,
-                epsilon=spent_epsilon(account.spent, calibration.guarantee, calibration.accountant),
+                answers=spent // calibration.charge.nano,
+                epsilon=spent_epsilon(
+                    Amount(spent, book.budget.measure), calibration.guarantee, calibration.accountant
+                ),
                 delta=calibration.guarantee.delta,
                 promised=calibration.guarantee.epsilon,
                 most_answers=calibration.answers,

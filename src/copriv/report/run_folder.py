@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from copriv.errors import BadInput
 from copriv.report.figures import Figures, Run
 from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
+from copriv.report.statement import state, write_statement
 from copriv.vectors import FloatArray
 
 
@@ -26,7 +28,7 @@ def require_new(folder: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """Create the folder and its place for ledgers."""
+    """Create the folder."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -35,28 +37,28 @@ def make(folder: Path) -> None:
         raise BadInput(
             f"{folder} cannot be created: {problem.strerror}", remedy="choose another --out", value=str(folder)
         ) from problem
-    (folder / "ledgers").mkdir()
 
 
-def ledger_path(folder: Path, number: int, owner: str) -> Path:
-    """Where an owner's ledger lies: numbered, and named as far as a file name allows.
+def ledger_path(place: Path, owner: str) -> Path:
+    """Where an owner's ledger lies: named as far as a file name allows, and told from others of a similar name.
 
-    >>> ledger_path(Path("run"), 3, "St. Mary's, 2nd Ave").name
-    '0003-st-mary-s-2nd-ave.sqlite'
+    >>> ledger_path(Path("ledgers"), "St. Mary's, 2nd Ave").name
+    'st-mary-s-2nd-ave-515f836c.sqlite'
     """
     slug = re.sub(r"[^a-z0-9]+", "-", owner.lower()).strip("-")[:60]
-    return folder / "ledgers" / f"{number:04d}-{slug}.sqlite"
+    return place / f"{slug}-{hashlib.sha256(owner.encode()).hexdigest()[:8]}.sqlite"
 
 
 def write(folder: Path, run: Run, figures: Figures, theta: FloatArray) -> None:
-    """model.json, run.json, schedule.json and the picture."""
+    """The model, the privacy statement, the schedule, the picture and, last, the figures."""
     model = ModelFile(
         tuple(theta.tolist()), run.study.terms, run.intake.dictionary, tuple(_promised(figures)), run.noise
     )
     write_model(model, folder / "model.json")
     (folder / "schedule.json").write_bytes(run.study.trace.to_json() + b"\n")
-    (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    write_statement(state(run), folder)
     draw(figures, folder)
+    (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
 
 
 def _promised(figures: Figures) -> Sequence[Promised]:

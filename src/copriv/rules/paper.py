@@ -101,6 +101,21 @@ class PaperRule:
         """θ_L."""
         return state.central
 
+    def pack(self, state: PaperState) -> bytes:
+        """θ_L, the copies and the count, as bytes."""
+        return state.meetings.to_bytes(8, "little") + state.central.tobytes() + state.copies.tobytes()
+
+    def unpack(self, data: bytes) -> PaperState:
+        """The state again, to the last bit."""
+        if len(data) != 8 * (1 + (self.owners + 1) * self.parameters):
+            raise BadInput(
+                f"{len(data)} bytes are not a state of this rule",
+                remedy="use the checkpoint of this study",
+                value=len(data),
+            )
+        models = read_only(np.frombuffer(data, dtype="<f8", offset=8).reshape(self.owners + 1, self.parameters))
+        return PaperState(models[0], models[1:], int.from_bytes(data[:8], "little"))
+
     def coefficients(self, owner: int) -> tuple[float, float, float]:
         """α_i, n_i/n and α_L c_N: what `meet` needs to know of one owner."""
         weight = self.records[owner] / sum(self.records)

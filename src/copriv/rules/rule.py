@@ -27,3 +27,9 @@ class Rule(Protocol[State]):
 
     def model(self, state: State) -> FloatArray:
         """The model so far."""
+
+    def pack(self, state: State) -> bytes:
+        """The state as bytes: a checkpoint is the state."""
+
+    def unpack(self, data: bytes) -> State:
+        """The state again, to the last bit."""

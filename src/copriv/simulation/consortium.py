@@ -6,13 +6,13 @@ figures are measured on the records themselves: they are for whoever may see all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from copriv.entropy import seeded
-from copriv.learner.learner import Iteration, train
+from copriv.learner.learner import Iteration, Position, train
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
@@ -20,15 +20,14 @@ from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
 from copriv.owner.promise import Promise
 from copriv.owner.responder import PrivateResponder, Responder
-from copriv.protocol.messages import Refusal
-from copriv.records.intake import Intake
+from copriv.records.intake import Intake, OwnerSample
 from copriv.rules.paper import PaperState
 from copriv.simulation.responder import SilentResponder, SimulatedResponder
 from copriv.simulation.study import Noise, Study
 from copriv.transport.in_process import InProcessTransport
 from copriv.vectors import FloatArray
 
-MakeLedger = Callable[[str, Promise], Ledger]
+MakeLedger = Callable[[OwnerSample, Promise], Ledger]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Consortium:
 def assemble(intake: Intake, study: Study, *, noise: Noise, seed: int, make_ledger: MakeLedger) -> Consortium:
     """Owners with secure noise on their records; or, for a simulation, with seeded noise or none."""
     names = tuple(owner.name for owner in intake.owners)
-    ledgers = tuple(make_ledger(name, promise) for name, promise in zip(names, study.promises, strict=True))
+    ledgers = tuple(make_ledger(owner, promise) for owner, promise in zip(intake.owners, study.promises, strict=True))
     owners = [
         Owner(owner.name, study.terms, promise, _responder(owner.sample, promise, noise, seed, owner.name), ledger)
         for owner, promise, ledger in zip(intake.owners, study.promises, ledgers, strict=True)
@@ -59,34 +58,45 @@ def _responder(sample: Sample, promise: Promise, noise: Noise, seed: int, name: 
     return SilentResponder(sample, promise)
 
 
-def run(consortium: Consortium, study: Study, run_name: str) -> Iterator[Iteration[PaperState]]:
-    """Train along the study's schedule, one meeting at a time."""
+def run(
+    consortium: Consortium, study: Study, run_name: str, position: Position[PaperState] | None = None
+) -> Iterator[Iteration[PaperState]]:
+    """Train along the study's schedule, one meeting at a time, from the beginning or from where it stood."""
     return train(
         study.rule,
-        study.trace,
+        study.trace.meetings,
         consortium.transport,
         owners=consortium.names,
         terms=study.terms.digest(),
         run=run_name,
+        position=position,
     )
 
 
 @dataclass(slots=True)
 class Watch:
-    """Remembers what to show of a run: the model at some iterations, and what was refused."""
+    """Remembers what to show of a run: the model at some iterations, and who refused why."""
 
     horizon: int
     most: int = 200
     models: dict[int, FloatArray] = field(default_factory=dict)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+
+    def keeps(self, number: int) -> bool:
+        """Whether the model of an iteration is to be shown."""
+        return number % max(1, self.horizon // self.most) == 0 or number in (1, self.horizon)
 
     def see(self, iteration: Iteration[PaperState]) -> None:
         """Take note of one iteration."""
-        every = max(1, self.horizon // self.most)
-        if iteration.number % every == 0 or iteration.number in (1, self.horizon):
+        if self.keeps(iteration.number):
             self.models[iteration.number] = iteration.state.central
         if iteration.refusal is not None:
-            self.refusals.append(iteration.refusal)
+            self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
+
+    def recall(self, models: Mapping[int, FloatArray], refusals: Sequence[tuple[str, str]]) -> None:
+        """Take note of what a run had seen before it was interrupted."""
+        self.models.update(models)
+        self.refusals.extend(refusals)
 
 
 @dataclass(frozen=True, slots=True)

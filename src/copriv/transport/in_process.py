@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from copriv.errors import ProtocolError
 from copriv.owner.owner import Owner
 from copriv.protocol.messages import Query, Reply
-from copriv.protocol.wire import decode_query, decode_reply, encode
+from copriv.protocol.wire import decode_reply, encode
 
 
 class InProcessTransport:
@@ -23,4 +23,4 @@ class InProcessTransport:
             raise ProtocolError(
                 f"there is no owner {query.owner!r}", remedy=f"owners are {sorted(self._owners)}", value=query.owner
             )
-        return decode_reply(encode(owner.answer(decode_query(encode(query)))))
+        return decode_reply(owner.handle(encode(query)))

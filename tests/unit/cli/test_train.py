@@ -71,21 +71,48 @@ def test_the_run_folder_is_complete_and_the_ledgers_agree(train, tmp_path):
         "schedule.json",
         "convergence.png",
         "convergence.svg",
+        "checkpoint.sqlite",
+        "start.json",
+        "privacy.json",
+        "privacy.html",
         "ledgers",
     }
     assert json.loads((folder / "run.json").read_text()) == told
     ledgers = [SqliteLedger(path) for path in sorted((folder / "ledgers").glob("*.sqlite"))]
-    assert [ledger.account().answers for ledger in ledgers] == [entry["answers"] for entry in told["spent"]]
+    assert [len(ledger.book().queries) for ledger in ledgers] == [entry["answers"] for entry in told["spent"]]
     for ledger in ledgers:
-        assert ledger.account().spent.nano <= ledger.account().budget.nano <= 10**9
+        assert ledger.book().spent <= ledger.book().budget.nano <= 10**9
+        ledger.close()
 
 
 def test_what_is_meant_to_be_passed_on_holds_no_figure_about_private_records(train, tmp_path):
     told = json.loads(train("--json", "--out", "run").out)
-    model = (tmp_path / "run" / "model.json").read_text()
-    for name in ("relative_fitness", "fitness", "best_fitness", "alone", "path", "cost_of_privacy"):
-        assert name not in model
+    for file in ("model.json", "privacy.json", "privacy.html"):
+        text = (tmp_path / "run" / file).read_text()
+        for name in ("relative_fitness", "best_fitness", '"alone"', '"path"', "cost_of_privacy", "ψ"):
+            assert name not in text, (file, name)
+        for figure in ("relative_fitness", "best_fitness", "fitness", "cost_of_privacy"):
+            assert str(told[figure])[:8] not in text, (file, figure)
     assert "not differentially private" in told["not_private"]
+
+
+def test_the_privacy_statement_says_what_an_officer_asks(train, copriv, tmp_path):
+    told = json.loads(train("--json", "--epsilon", "2", "--out", "run").out)
+    statement = json.loads((tmp_path / "run" / "privacy.json").read_text())
+    assert (statement["unit"], statement["adjacency"], statement["private"]) == ("record", "replace-one", True)
+    for owner, spent in zip(statement["owners"], told["spent"], strict=True):
+        assert owner["epsilon"] == 2.0
+        assert owner["epsilon_spent"] == spent["epsilon"] <= 2.0
+        assert owner["mechanism"] == "laplace"
+        path = next((tmp_path / "run" / "ledgers").glob(f"{owner['owner']}-*.sqlite"))
+        receipt = f"{owner['ledger_entries']}:{owner['ledger_head']}"
+        assert copriv("ledger", "verify", path, "--receipt", receipt).code == 0
+    page = (tmp_path / "run" / "privacy.html").read_text()
+    for words in ("What is protected", "What is not", "honest but curious", "replace-one", "ε spent"):
+        assert words in page
+    assert "http" not in page
+    train("--simulate", "--out", "simulated")
+    assert "protects nobody" in (tmp_path / "simulated" / "privacy.html").read_text()
 
 
 def test_a_newcomer_can_read_the_table(train):
@@ -111,7 +138,7 @@ def test_seeds_repeat_simulations_but_never_real_noise(train):
 
 def test_a_simulation_keeps_no_ledger_and_says_that_it_protects_nobody(train, tmp_path):
     outcome = train("--simulate", "--out", "run")
-    assert not list((tmp_path / "run" / "ledgers").iterdir())
+    assert not (tmp_path / "run" / "ledgers").exists()
     assert "protects nobody" in outcome.out
 
 
@@ -121,6 +148,48 @@ def test_a_schedule_can_be_replayed(train, tmp_path):
         "--json", "--out", "two", "--simulate", "--seed", "1", "--schedule", tmp_path / "one" / "schedule.json"
     )
     assert json.loads(again.out)["relative_fitness"] == first["relative_fitness"]
+
+
+def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not(train, copriv, tmp_path, monkeypatch):
+    from copriv.cli import train_job
+
+    class Cut(Exception):
+        """The power goes."""
+
+    real, seen = train_job.Watch.see, []
+
+    def see(watch, iteration):
+        seen.append(iteration.number)
+        if len(seen) == 25:
+            raise Cut
+        real(watch, iteration)
+
+    monkeypatch.setattr(train_job.Watch, "see", see)
+    assert train("--out", "run").code == 70
+    assert not (tmp_path / "run" / "run.json").exists()
+    outcome = copriv("train", "--resume", "run", "--json")
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert sum(entry["answers"] for entry in told["spent"]) == 60 - told["refused"]
+    assert seen == list(range(1, 61))
+    assert [k for k, _ in told["path"]] == list(range(1, 61))
+    again = copriv("train", "--resume", "run")
+    assert again.code == 2
+    assert "is finished" in again.err
+    assert copriv("train", "--resume", "nowhere").code == 2
+
+
+def test_ledgers_can_be_shared_by_runs_until_the_budget_is_gone(train, copriv, tmp_path):
+    spent = []
+    for number in (1, 2):
+        outcome = train("--ledgers", "shared", "--out", f"run{number}", "--seed", "1", "--answers", "5")
+        spent.append(outcome.code)
+        if number == 1:
+            for path in (tmp_path / "shared").glob("*.sqlite"):
+                copriv("ledger", "epoch", path, "--epsilon", "1.5", "--signed-off-by", "an officer")
+    assert spent == [0, 2]
+    assert "left, and this study may take" in outcome.err
+    assert not (tmp_path / "run2").exists()
 
 
 def test_every_owner_can_have_its_own_epsilon_and_rate(train, tmp_path):
@@ -244,7 +313,7 @@ def test_words_that_are_off_are_errors_of_the_same_kind(copriv, loans, arguments
 def test_a_bug_is_told_without_a_traceback(copriv, loans, monkeypatch):
     from copriv.cli import train_job
 
-    def broken(_options):
+    def broken(*_arguments):
         raise RuntimeError("the roof leaks")
 
     monkeypatch.setattr(train_job, "run_job", broken)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from copriv.errors import ProtocolError
+from copriv.errors import BadInput, CoprivError, ProtocolError
+from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import train
 from copriv.privacy.release import Release
-from copriv.protocol.messages import Answer, Refusal
+from copriv.protocol.messages import Answer, Receipt, Refusal
 from copriv.rules.paper import PaperRule
 from copriv.schedule.trace import Trace
 
@@ -25,11 +26,12 @@ class Scripted:
         self.queries.append(query)
         if query.owner == self.silent:
             return Refusal(query.id, query.owner, "exhausted", "no more")
-        return Answer("other" if self.wrong_id else query.id, query.owner, self.values, RELEASE)
+        receipt = Receipt(len(self.queries), f"{len(self.queries):064x}")
+        return Answer("other" if self.wrong_id else query.id, query.owner, self.values, RELEASE, receipt)
 
 
 def _run(transport):
-    return list(train(RULE, TRACE, transport, owners=["a", "b"], terms="t", run="r"))
+    return list(train(RULE, TRACE.meetings, transport, owners=["a", "b"], terms="t", run="r"))
 
 
 def test_queries_name_their_owner_and_have_their_own_ids():
@@ -57,3 +59,59 @@ def test_an_answer_that_is_none_is_named(values):
 def test_an_answer_to_another_query_is_not_taken():
     with pytest.raises(ProtocolError):
         _run(Scripted(wrong_id=True))
+
+
+def test_the_newest_receipt_is_echoed():
+    transport = Scripted()
+    _run(transport)
+    assert [query.receipt and query.receipt.sequence for query in transport.queries] == [None, None, 1]
+
+
+def _interrupted(path, after):
+    """A run that stops after some meetings and goes on from its checkpoint."""
+    Checkpoint.create(path, run="r", terms="t", schedule="s").close()
+    for stop in (after, 3):
+        checkpoint = Checkpoint(path)
+        position = checkpoint.position(RULE)
+        meetings = TRACE.meetings[:stop]
+        arguments = {"owners": ["a", "b"], "terms": "t", "run": checkpoint.run, "position": position}
+        for iteration in train(RULE, meetings, Scripted(), **arguments):
+            checkpoint.save(RULE, iteration, keep_model=True)
+        checkpoint.close()
+    return Checkpoint(path)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(tmp_path, after):
+    checkpoint = _interrupted(tmp_path / "checkpoint.sqlite", after)
+    position = checkpoint.position(RULE)
+    expected = _run(Scripted())
+    assert position.number == 3
+    assert np.array_equal(position.state.central, expected[-1].state.central)
+    assert np.array_equal(position.state.copies, expected[-1].state.copies)
+    assert set(position.receipts) == {"a", "b"}
+    assert list(checkpoint.models()) == [1, 2, 3]
+    assert checkpoint.refusals() == []
+    checkpoint.close()
+
+
+def test_a_meeting_is_saved_once(tmp_path):
+    """Saving the same meeting twice would be a doubled update: the checkpoint refuses."""
+    path = tmp_path / "checkpoint.sqlite"
+    checkpoint = Checkpoint.create(path, run="r", terms="t", schedule="s")
+    iteration = _run(Scripted())[0]
+    checkpoint.save(RULE, iteration)
+    with pytest.raises(CoprivError, match="UNIQUE"):
+        checkpoint.save(RULE, iteration)
+    checkpoint.close()
+
+
+def test_another_study_is_not_resumed(tmp_path):
+    checkpoint = Checkpoint.create(tmp_path / "c.sqlite", run="r", terms="t", schedule="s")
+    with pytest.raises(CoprivError, match="another study"):
+        checkpoint.require(terms="other", schedule="s")
+    with pytest.raises(BadInput, match="not a state"):
+        RULE.unpack(b"123")
+    checkpoint.close()
+    with pytest.raises(CoprivError, match="no checkpoint"):
+        Checkpoint(tmp_path / "missing.sqlite")

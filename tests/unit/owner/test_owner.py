@@ -6,6 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from copriv.errors import LedgerFailure
+from copriv.owner.genesis import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.promise import make_promise
@@ -13,6 +15,7 @@ from copriv.owner.responder import PrivateResponder
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Answer, Query, Refusal
 from copriv.protocol.terms import Terms
+from copriv.protocol.wire import decode_reply, encode
 from copriv.vectors import Norm
 
 TERMS = Terms(
@@ -40,7 +43,7 @@ class Recording:
         self.ledger, self.failure, self.seen = ledger, failure, []
 
     def respond(self, theta):
-        self.seen.append(self.ledger.account().spent.nano)
+        self.seen.append(self.ledger.book().spent)
         if self.failure:
             raise self.failure
         return theta + 1
@@ -52,7 +55,7 @@ def promise():
 
 
 def _owner(promise, failure=None):
-    ledger = MemoryLedger(promise.calibration.budget)
+    ledger = MemoryLedger(begin("bank", "records", promise.calibration.guarantee))
     responder = Recording(ledger, failure)
     return Owner("bank", TERMS, promise, responder, ledger), responder, ledger
 
@@ -68,12 +71,12 @@ def test_the_charge_is_on_record_before_the_records_are_touched(promise):
 
 
 def test_a_repeated_query_is_answered_with_the_same_numbers_for_free(promise, make_sample):
-    ledger = MemoryLedger(promise.calibration.budget)
+    ledger = MemoryLedger(begin("bank", "records", promise.calibration.guarantee))
     owner = Owner("bank", TERMS, promise, PrivateResponder(make_sample(records=100), promise), ledger)
     first, second = owner.answer(_query()), owner.answer(_query())
     assert isinstance(first, Answer)
     assert first == second
-    assert ledger.account().spent == promise.calibration.charge
+    assert ledger.book().spent == promise.calibration.charge.nano
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,7 @@ def test_a_repeated_query_is_answered_with_the_same_numbers_for_free(promise, ma
         ({"terms": "0" * 64}, "terms"),
         ({"owner": "other"}, "malformed"),
         ({"id": ""}, "malformed"),
+        ({"id": "x" * 201}, "malformed"),
         ({"theta": THETA[:3]}, "malformed"),
         ({"theta": (*THETA, 0.0)}, "malformed"),
         ({"theta": (math.nan, 0.0, 0.0, 0.0)}, "outside"),
@@ -95,7 +99,42 @@ def test_what_does_not_match_the_terms_is_refused_for_free(promise, changes, rea
     assert isinstance(reply, Refusal)
     assert reply.reason == reason
     assert not responder.seen
-    assert ledger.account().spent.nano == 0
+    assert ledger.book().spent == 0
+
+
+def test_bytes_in_bytes_out(promise):
+    owner, responder, ledger = _owner(promise)
+    for data, reason in ((b"", "malformed"), (b"\xc1", "malformed"), (b"\x00" * 5000, "oversized")):
+        reply = decode_reply(owner.handle(data))
+        assert reply.reason == reason
+    assert ledger.book().spent == 0
+    once, twice = (owner.handle(encode(_query())) for _ in range(2))
+    assert once == twice
+    assert len(responder.seen) == 1
+
+
+def test_a_rolled_back_ledger_is_noticed(promise):
+    """The learner echoes the newest receipt; a ledger that does not know it is not the one that gave it."""
+    owner, _, _ = _owner(promise)
+    receipt = owner.answer(_query(1)).receipt
+    assert isinstance(owner.answer(_query(2, receipt=receipt)), Answer)
+    restored, responder, ledger = _owner(promise)
+    reply = restored.answer(_query(3, receipt=receipt))
+    assert reply.reason == "rollback"
+    assert not responder.seen
+    assert ledger.book().spent == 0
+
+
+def test_a_failing_ledger_leaves_nothing_said(promise):
+    owner, responder, ledger = _owner(promise)
+
+    def fail(*_arguments):
+        raise LedgerFailure("no space", remedy="free some")
+
+    ledger.reserve = fail
+    with pytest.raises(LedgerFailure):
+        owner.handle(encode(_query()))
+    assert not responder.seen
 
 
 def test_an_id_used_for_another_model_is_a_conflict(promise):
@@ -104,7 +143,7 @@ def test_an_id_used_for_another_model_is_a_conflict(promise):
     reply = owner.answer(_query(theta=(0.0, 0.0, 0.0, 0.0)))
     assert isinstance(reply, Refusal)
     assert reply.reason == "conflict"
-    assert ledger.account().answers == 1
+    assert len(ledger.book().queries) == 1
 
 
 def test_the_cap_is_the_end(promise):
@@ -112,7 +151,7 @@ def test_the_cap_is_the_end(promise):
     replies = [owner.answer(_query(number)) for number in range(7)]
     assert [type(reply) for reply in replies] == [Answer] * 5 + [Refusal] * 2
     assert replies[-1].reason == "exhausted"
-    assert ledger.account().spent.nano <= Guarantee.of(1).nano_epsilon
+    assert ledger.book().spent <= Guarantee.of(1).nano_epsilon
 
 
 def test_a_failure_keeps_the_charge_and_tells_nothing(promise):
@@ -122,7 +161,7 @@ def test_a_failure_keeps_the_charge_and_tells_nothing(promise):
     assert isinstance(reply, Refusal)
     assert reply.reason == "failed"
     assert "17" not in reply.text
-    assert ledger.account().spent == promise.calibration.charge
+    assert ledger.book().spent == promise.calibration.charge.nano
 
 
 def test_the_clip_and_the_sensitivity_are_one_setting():

@@ -6,6 +6,7 @@ import pytest
 
 from copriv.errors import BadInput
 from copriv.losses.passes import clipped_average_gradient
+from copriv.owner.genesis import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
@@ -30,10 +31,12 @@ def _wishes(**changes):
     return Wishes(**(given | changes))
 
 
+def _ledger(owner, promise):
+    return MemoryLedger(begin(owner.name, "simulated", promise.calibration.guarantee, promise.calibration.accountant))
+
+
 def _train(intake, study, noise, seed=3):
-    consortium = assemble(
-        intake, study, noise=noise, seed=seed, make_ledger=lambda _, promise: MemoryLedger(promise.calibration.budget)
-    )
+    consortium = assemble(intake, study, noise=noise, seed=seed, make_ledger=_ledger)
     watch = Watch(len(study.trace))
     for iteration in run(consortium, study, "run"):
         watch.see(iteration)
@@ -67,10 +70,10 @@ def test_nobody_spends_more_than_it_promised(intake, delta):
     study = design(intake, _wishes(guarantees=guarantees, answers=20))
     consortium, watch, _ = _train(intake, study, "secure")
     for guarantee, promise, ledger in zip(guarantees, study.promises, consortium.ledgers, strict=True):
-        account = ledger.account()
-        assert account.answers == 20
-        assert promise.calibration.epsilon_after(account.answers) <= guarantee.epsilon
-    assert {refusal.reason for refusal in watch.refusals} == {"exhausted"}
+        answers = len(ledger.book().queries)
+        assert answers == 20
+        assert promise.calibration.epsilon_after(answers) <= guarantee.epsilon
+    assert {reason for _, reason in watch.refusals} == {"exhausted"}
     assert len(watch.refusals) == 200 - 4 * 20
 
 
@@ -129,7 +132,7 @@ def test_a_recorded_schedule_is_followed(intake):
     trace = Trace.of([0.0, 1.0, 5.0], [2, 2, 0], owners=4)
     study = design(intake, _wishes(trace=trace, central=CentralStep.PRINTED))
     consortium, _, _ = _train(intake, study, "none")
-    assert [ledger.account().answers for ledger in consortium.ledgers] == [1, 0, 2, 0]
+    assert [len(ledger.book().queries) for ledger in consortium.ledgers] == [1, 0, 2, 0]
     assert study.terms.horizon == 3
 
 

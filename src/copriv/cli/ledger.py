@@ -1,0 +1,107 @@
+"""`copriv ledger`: make, read and check the account of an owner's budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from copriv.cli.train import AccountantName
+
+ledger = typer.Typer(
+    help="The account of an owner's budget: one for each dataset, shared by every study and learner.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_Ledger = Annotated[Path, typer.Argument(help="The ledger's file.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+_Data = Annotated[Path, typer.Option("--data", help="The dataset's file; the ledger keeps its fingerprint.")]
+_Epsilon = Annotated[str, typer.Option("--epsilon", help="Promised about any one record, in all.", metavar="FLOAT")]
+_Signed = Annotated[str, typer.Option("--signed-off-by", help="Who is responsible for this.")]
+
+
+@ledger.command()
+def init(
+    path: _Ledger,
+    owner: Annotated[str, typer.Option("--owner", help="Whose budget it is.")],
+    data: _Data,
+    epsilon: _Epsilon,
+    delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
+    accountant: Annotated[
+        AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")
+    ] = AccountantName.pld,
+    as_json: _Json = False,
+) -> None:
+    """Make a ledger for a dataset. An existing one is never touched.
+
+    copriv ledger init bank.sqlite --owner "First Bank" --data loans.parquet --epsilon 1
+    """
+    from copriv.cli.ledger_job import run_init
+
+    run_init(path, owner, data, epsilon, delta, accountant.value, as_json=as_json)
+
+
+@ledger.command()
+def show(path: _Ledger, as_json: _Json = False) -> None:
+    """Show whose budget it is, what is promised, what is spent and by which studies.
+
+    copriv ledger show bank.sqlite
+    """
+    from copriv.cli.ledger_job import run_show
+
+    run_show(path, as_json=as_json)
+
+
+@ledger.command()
+def verify(
+    path: _Ledger,
+    data: Annotated[Path | None, typer.Option("--data", help="Also check that this is the ledger's dataset.")] = None,
+    receipt: Annotated[
+        str | None, typer.Option("--receipt", help="Also check that the ledger knows this receipt: NUMBER:HEAD.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Check the hash chain, the account and every stored answer.
+
+    copriv ledger verify bank.sqlite --data loans.parquet
+    """
+    from copriv.cli.ledger_job import run_verify
+
+    run_verify(path, data, receipt, as_json=as_json)
+
+
+@ledger.command()
+def receipt(path: _Ledger, as_json: _Json = False) -> None:
+    """Print the newest receipt: the number of entries and the head of the chain.
+
+    Keep it somewhere else: it tells a restored old copy from the real ledger.
+
+        copriv ledger receipt bank.sqlite
+    """
+    from copriv.cli.ledger_job import run_receipt
+
+    run_receipt(path, as_json=as_json)
+
+
+@ledger.command()
+def epoch(path: _Ledger, epsilon: _Epsilon, signed_off_by: _Signed, as_json: _Json = False) -> None:
+    """Change the promise. What is spent stays spent; a promise below it is refused.
+
+    copriv ledger epoch bank.sqlite --epsilon 2 --signed-off-by "J. Doe, privacy officer"
+    """
+    from copriv.cli.ledger_job import run_epoch
+
+    run_epoch(path, epsilon, signed_off_by, as_json=as_json)
+
+
+@ledger.command()
+def version(path: _Ledger, data: _Data, signed_off_by: _Signed, as_json: _Json = False) -> None:
+    """Take over a changed dataset. It inherits everything that was spent on the old one.
+
+    copriv ledger version bank.sqlite --data loans-2026.parquet --signed-off-by "J. Doe, privacy officer"
+    """
+    from copriv.cli.ledger_job import run_version
+
+    run_version(path, data, signed_off_by, as_json=as_json)

@@ -1,0 +1,107 @@
+"""The ledgers of a run: made for it, opened again when it is resumed, or shared with other runs on the same records."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from copriv.cli.train_options import TrainOptions
+from copriv.errors import BadInput, LedgerRefusal
+from copriv.owner.genesis import begin, fingerprint_of_file, fingerprint_of_sample
+from copriv.owner.ledger import Ledger
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.owner.promise import Promise
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.records.intake import Intake, OwnerSample
+from copriv.report.run_folder import ledger_path
+from copriv.simulation.study import Noise, Study
+
+_FILES_PER_LEDGER = 3
+_OTHER_FILES = 256
+
+Dataset = Callable[[OwnerSample], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledgers:
+    """Where the ledgers of a run lie and how they come to be there."""
+
+    place: Path
+    noise: Noise
+    dataset: Dataset
+    resumed: bool
+
+    def make(self, owner: OwnerSample, promise: Promise) -> Ledger:
+        """The ledger of one owner: in memory for a simulation, else on disk, new or opened again."""
+        calibration = promise.calibration
+        if self.noise != "secure":
+            return MemoryLedger(begin(owner.name, "simulated", calibration.guarantee, calibration.accountant))
+        path = ledger_path(self.place, owner.name)
+        if self.resumed or path.exists():
+            ledger = SqliteLedger(path)
+            ledger.book().require_dataset(self.dataset(owner))
+            return ledger
+        self.place.mkdir(parents=True, exist_ok=True)
+        genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
+        return SqliteLedger.create(path, genesis)
+
+    def check(self, intake: Intake, study: Study) -> None:
+        """Before anything is written: does every existing ledger have enough left for this study?"""
+        for owner, promise in zip(intake.owners, study.promises, strict=True):
+            path = ledger_path(self.place, owner.name)
+            if self.noise == "secure" and path.exists():
+                ledger = SqliteLedger(path)
+                _require_room(ledger, promise, self.dataset(owner))
+                ledger.close()
+
+
+def ledger_maker(place: Path, noise: Noise, dataset: Dataset, *, resumed: bool) -> Ledgers:
+    """The ledgers of a run."""
+    return Ledgers(place, noise, dataset, resumed)
+
+
+def dataset_of(options: TrainOptions, seed: int) -> Dataset:
+    """How an owner's records are told from others: the file, the way it was divided, and the owner's part."""
+    if options.data is None:
+        return lambda owner: fingerprint_of_sample(owner.sample)
+    order = f"shuffled by {seed}" if options.shuffle else "in order"
+    public = "none" if options.public else str(options.public_rows)
+    division = f"{options.owner_column}|{options.owners}|{options.records_per_owner}|{order}|{public}"
+    file = fingerprint_of_file(options.data)
+    return lambda owner: hashlib.sha256(f"{file}|{division}|{owner.name}".encode()).hexdigest()
+
+
+def allow_open_files(ledgers: int) -> None:
+    """Every ledger stays open during a run; ask the system for as many files, or say that there are too many owners."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = ledgers * _FILES_PER_LEDGER + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise BadInput(
+            f"{ledgers} ledgers need {needed} open files, and this machine allows {hard}",
+            remedy="raise the limit (ulimit -n), or take fewer owners",
+            value=hard,
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def _require_room(ledger: SqliteLedger, promise: Promise, dataset: str) -> None:
+    book, wanted = ledger.book(), promise.calibration.budget
+    book.require_dataset(dataset)
+    if wanted.measure != book.budget.measure:
+        raise LedgerRefusal(
+            f"the ledger of {book.owner!r} counts in {book.budget.measure}, and this study spends {wanted.measure}",
+            remedy="use delta = 0 with ledgers that were made with delta = 0, and delta > 0 with the others",
+            value=wanted.measure,
+        )
+    if book.spent + wanted.nano > book.budget.nano:
+        left = book.budget.nano - book.spent
+        raise LedgerRefusal(
+            f"{book.owner!r} has {left} nano-{wanted.measure} left, and this study may take {wanted.nano}",
+            remedy="ask for a smaller epsilon, or open a new epoch: copriv ledger epoch",
+            value=left,
+        )
