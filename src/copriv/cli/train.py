@@ -86,7 +86,7 @@ def train(
     ] = None,
     epsilon: Annotated[
         str | None,
-        _option("--epsilon", _PRIVACY, "What each owner promises about any one record. [default: 1]", "FLOAT"),
+        _option("--epsilon", _PRIVACY, "What each owner promises about any one record (default: 1).", "FLOAT"),
     ] = None,
     epsilons: Annotated[
         Path | None,

@@ -59,8 +59,8 @@ class Owner:
             return encode(Refusal("", self.name, "oversized", "a query of these terms is not that long"))
         try:
             query = decode_query(data)
-        except ProtocolError as problem:
-            return encode(Refusal("", self.name, "malformed", problem.problem))
+        except (ProtocolError, UnicodeDecodeError, RecursionError):
+            return encode(Refusal("", self.name, "malformed", "these bytes are not a query"))
         return encode(self.answer(query))
 
     def answer(self, query: Query) -> Reply:
@@ -92,7 +92,10 @@ class Owner:
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
         release = describe(query.id, self.promise.calibration, self.promise.sensitivity)
         payload = _Payload(tuple(values.tolist()), release)
-        receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
+        try:
+            receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
+        except QueryConflict:  # another process over the same ledger was faster: its answer is the one that leaves
+            return self._answer(query)
         return self._compose(query, payload, receipt)
 
     def _compose(self, query: Query, payload: _Payload, receipt: Receipt) -> Answer:

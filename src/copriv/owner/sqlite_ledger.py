@@ -26,6 +26,8 @@ from copriv.protocol.messages import Receipt
 
 Connect: TypeAlias = Callable[[Path], Any]
 
+_MOST_ENTRIES = 1 << 63
+
 _SCHEMA = (
     """CREATE TABLE entry (
     sequence INTEGER PRIMARY KEY,
@@ -75,10 +77,15 @@ class SqliteLedger:
                 remedy="restore it, or make one with `copriv ledger init`; answering never creates one",
                 value=str(path),
             )
+        self._path = path
         with _failures(path):
             self._connection = connect(path)
-            self._path = path
-            self._book = self._read()
+            try:
+                self._identity = _identity(path)
+                self._book = self._read()
+            except BaseException:
+                self._connection.close()
+                raise
 
     @classmethod
     def create(cls, path: Path, genesis: Genesis) -> SqliteLedger:
@@ -87,6 +94,7 @@ class SqliteLedger:
             raise _exists(path)
         draft = path.with_name(f".{path.name}.{os.getpid()}.new")
         with _failures(path):
+            _discard(draft)
             draft.touch(mode=0o600)
             try:
                 _fill(draft, genesis)
@@ -94,7 +102,7 @@ class SqliteLedger:
             except FileExistsError as problem:
                 raise _exists(path) from problem
             finally:
-                draft.unlink()
+                _discard(draft)
             _synchronise_directory(path.parent)
         return cls(path)
 
@@ -114,7 +122,7 @@ class SqliteLedger:
             self._book = append(self._book, entry)
             return None
         receipt = self._book.queries[query].answer
-        return None if receipt is None else Stored(self._payload(query), receipt)
+        return None if receipt is None else self._stored(receipt)
 
     def store(self, query: str, payload: bytes) -> Receipt:
         """Keep the answer to a charged query."""
@@ -127,6 +135,8 @@ class SqliteLedger:
 
     def witnesses(self, receipt: Receipt) -> bool:
         """Whether this ledger once stood where the receipt says."""
+        if not 0 < receipt.sequence < _MOST_ENTRIES:
+            return False
         with _failures(self._path):
             row = self._connection.execute("SELECT head FROM entry WHERE sequence = ?", (receipt.sequence,)).fetchone()
         return row is not None and row[0] == receipt.head
@@ -158,7 +168,7 @@ class SqliteLedger:
             book = self._read()
             for entry in self._entries_after(0):
                 if isinstance(entry.body, Answered):
-                    self._require_payload(entry.body)
+                    self._checked_payload(entry.body)
         return book.receipt.sequence
 
     def close(self) -> None:
@@ -198,6 +208,16 @@ class SqliteLedger:
         if isinstance(entry.body, Charge):
             self._connection.execute("UPDATE account SET spent = spent + ?", (entry.body.nano,))
 
+    def _stored(self, receipt: Receipt) -> Stored:
+        """The answer as it was first sent; checked, because nothing else may leave under its id."""
+        with _failures(self._path):
+            statement = "SELECT content FROM entry WHERE sequence = ?"
+            row = self._connection.execute(statement, (receipt.sequence,)).fetchone()
+            entry = msgspec.json.decode(row[0], type=Entry)
+            if entry.head != receipt.head or not isinstance(entry.body, Answered):
+                raise _damaged(self._path, f"entry {receipt.sequence} was changed")
+            return Stored(self._checked_payload(entry.body), receipt)
+
     def _payload(self, query: str) -> bytes:
         with _failures(self._path):
             row = self._connection.execute("SELECT bytes FROM payload WHERE query = ?", (query,)).fetchone()
@@ -205,9 +225,11 @@ class SqliteLedger:
             raise _damaged(self._path, f"the answer to {query!r} is gone")
         return bytes(row[0])
 
-    def _require_payload(self, answered: Answered) -> None:
-        if hashlib.sha256(self._payload(answered.query)).hexdigest() != answered.payload:
+    def _checked_payload(self, answered: Answered) -> bytes:
+        payload = self._payload(answered.query)
+        if hashlib.sha256(payload).hexdigest() != answered.payload:
             raise _damaged(self._path, f"the answer to {answered.query!r} was changed")
+        return payload
 
     @contextmanager
     def _appending(self) -> Iterator[None]:
@@ -215,13 +237,23 @@ class SqliteLedger:
         with _failures(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._require_in_place()
                 self._catch_up()
                 yield
+                self._connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+
+    def _require_in_place(self) -> None:
+        """A charge to a file that nobody will find again is none."""
+        if not self._path.is_file() or _identity(self._path) != self._identity:
+            raise LedgerFailure(
+                f"the ledger {self._path} was moved, deleted or replaced while it was in use",
+                remedy="nothing was sent; put the right one in its place, then start again",
+                value=str(self._path),
+            )
 
 
 def _fill(path: Path, genesis: Genesis) -> None:
@@ -241,12 +273,12 @@ def _fill(path: Path, genesis: Genesis) -> None:
 
 @contextmanager
 def _failures(path: Path) -> Iterator[None]:
-    """What the disk or the database says becomes one kind of failure."""
+    """What the disk or the database says becomes one kind of failure, and so does what cannot be read as it should."""
     try:
         yield
     except CoprivError:
         raise
-    except (sqlite3.Error, OSError) as problem:
+    except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError) as problem:
         raise LedgerFailure(
             f"the ledger {path} cannot be used: {problem}",
             remedy="nothing was sent; free or repair the disk, check that the file can be written, start again",
@@ -264,6 +296,17 @@ def _damaged(path: Path, how: str) -> LedgerFailure:
 
 def _exists(path: Path) -> LedgerRefusal:
     return LedgerRefusal(f"there is a ledger {path} already", remedy="use it, or choose another place", value=str(path))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _discard(draft: Path) -> None:
+    """Remove a draft, this one or one that a killed process with the same id has left."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
 def _synchronise_directory(directory: Path) -> None:

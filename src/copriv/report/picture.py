@@ -35,6 +35,15 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
         axes.set_title(_title(figures), fontsize=10, loc="left")
         axes.grid(visible=True, which="major", alpha=0.25)
         axes.legend(frameon=False)
+        axes.annotate(
+            "measured on the records: not private",
+            (0.0, 0.0),
+            (4, 4),
+            "axes fraction",
+            "offset points",
+            size=8,
+            alpha=0.7,
+        )
         paths = [folder / f"convergence.{kind}" for kind in ("png", "svg")]
         for path in paths:
             figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -15,7 +15,9 @@ def explain(figures: Figures) -> str:
 
 def _compare(figures: Figures) -> str:
     joint, alone = figures.relative_fitness, figures.alone.median
-    promise = f"ε = {figures.guarantee.epsilon:g}"
+    promise = f"ε = {figures.guarantee.epsilon:g}" + (
+        f", δ = {figures.guarantee.delta:g}" if figures.guarantee.delta else ""
+    )
     if figures.owners == 1:
         return (
             f"With a single owner there is nobody to learn from: at {promise} privacy costs {joint:.1%} of fitness "

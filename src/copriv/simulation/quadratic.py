@@ -1,0 +1,280 @@
+"""Many runs of Algorithm 1 on the squared loss, from sufficient statistics: one iteration costs p² operations.
+
+The average squared loss of an owner is ½θᵀHθ − cᵀθ + m with H = 2XᵀX/n, c = 2Xᵀy/n and m the mean of y². Given these,
+neither the number of records nor the number of owners matters any more: a meeting touches θ_L and one copy. Clipping is
+not part of it. Every run has its own seeded streams, so the result is the same on any number of cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from numba import prange
+
+from copriv.entropy import seeded
+from copriv.errors import BadInput
+from copriv.losses.sample import Sample
+from copriv.rules.paper import PaperRule, meet, midpoint
+from copriv.vectors import FloatArray, IntArray, compiled, compiled_parallel
+
+NoiseKind = Literal["laplace", "gaussian", "none"]
+# Meetings are drawn and run in pieces of about this many numbers, however long the horizon.
+_NUMBERS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What the squared loss needs of some records: H, c and m, and how many records there are."""
+
+    curvature: FloatArray
+    offset: FloatArray
+    power: float
+    records: int
+
+    @classmethod
+    def of(cls, sample: Sample) -> Statistics:
+        """One pass over the records."""
+        columns, n = sample.columns, sample.records
+        return cls(2 * columns @ columns.T / n, 2 * columns @ sample.targets / n, float(np.mean(sample.targets**2)), n)
+
+    @classmethod
+    def joint(cls, parts: Sequence[Statistics], copies: Sequence[int] | None = None) -> Statistics:
+        """The statistics of all records together; `copies` says how often each part occurs."""
+        counts = [1] * len(parts) if copies is None else copies
+        total = sum(part.records * count for part, count in zip(parts, counts, strict=True))
+        shares = [part.records * count / total for part, count in zip(parts, counts, strict=True)]
+        return cls(
+            np.sum([share * part.curvature for share, part in zip(shares, parts, strict=True)], axis=0),
+            np.sum([share * part.offset for share, part in zip(shares, parts, strict=True)], axis=0),
+            float(sum(share * part.power for share, part in zip(shares, parts, strict=True))),
+            total,
+        )
+
+    def fitness(self, theta: FloatArray, regularization: float) -> float:
+        """f(θ) = λ‖θ‖² + ½θᵀHθ − cᵀθ + m."""
+        quadratic = theta @ self.curvature @ theta / 2 - self.offset @ theta
+        return float(regularization * theta @ theta + quadratic + self.power)
+
+    def minimiser(self, regularization: float) -> FloatArray:
+        """θ* in a box that does not bind."""
+        ridge = 2 * regularization * np.eye(self.offset.size)
+        return np.asarray(np.linalg.solve(self.curvature + ridge, self.offset), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The owners' noise: its kind, its deviation on each coordinate and the most answers, one of each an owner."""
+
+    kind: NoiseKind
+    deviations: FloatArray
+    caps: IntArray
+
+    @classmethod
+    def none(cls, owners: int, horizon: int) -> Noise:
+        """No noise and no caps."""
+        return cls("none", np.zeros(owners), np.full(owners, horizon, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """What came of some runs: ψ after every meeting, who was met, and how often each owner answered."""
+
+    psi: FloatArray
+    met: npt.NDArray[np.int32]
+    answers: IntArray
+    models: FloatArray
+
+
+def simulate(
+    rule: PaperRule,
+    statistics: Sequence[Statistics],
+    noise: Noise,
+    *,
+    horizon: int,
+    runs: int,
+    seed: int,
+    statistic_of: IntArray | None = None,
+) -> Paths:
+    """Run Algorithm 1 many times.
+
+    Args:
+        rule: the rule, with the owners' sizes and availabilities.
+        statistics: of each owner, or of a few kinds of owners.
+        noise: of each owner.
+        horizon: T.
+        runs: how many.
+        seed: of schedules and noise.
+        statistic_of: which statistics each owner has; by default owner i has the i-th.
+    """
+    kinds = np.arange(rule.owners) if statistic_of is None else statistic_of
+    _require(rule, statistics, noise, kinds)
+    counts = np.bincount(kinds, minlength=len(statistics)).tolist()
+    joint = Statistics.joint(statistics, counts)
+    best = joint.fitness(joint.minimiser(rule.regularization), rule.regularization)
+    state = _State.begin(rule, noise, runs)
+    streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
+    met = np.empty((runs, horizon), dtype=np.int32)
+    psi = np.empty((runs, horizon))
+    piece = max(1, _NUMBERS_AT_ONCE // (runs * rule.parameters))
+    for first in range(0, horizon, piece):
+        span = slice(first, min(first + piece, horizon))
+        size = span.stop - span.start
+        for r, (schedule, _) in enumerate(streams):
+            met[r, span] = _meetings(rule, size, schedule)
+        unit = np.stack([_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
+        _advance(rule, statistics, kinds, noise, joint, best, met[:, span], unit, state, psi[:, span])
+    return Paths(psi, met, noise.caps - state.left, state.central)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """θ_L, the copies and the answers left, for every run; advanced in place."""
+
+    central: FloatArray
+    copies: FloatArray
+    left: IntArray
+
+    @classmethod
+    def begin(cls, rule: PaperRule, noise: Noise, runs: int) -> _State:
+        return cls(
+            np.zeros((runs, rule.parameters)),
+            np.zeros((runs, rule.owners, rule.parameters)),
+            np.tile(noise.caps, (runs, 1)),
+        )
+
+
+def _require(rule: PaperRule, statistics: Sequence[Statistics], noise: Noise, kinds: IntArray) -> None:
+    if noise.deviations.size != rule.owners or noise.caps.size != rule.owners or kinds.size != rule.owners:
+        raise BadInput(
+            f"noise for {noise.deviations.size} and statistics for {kinds.size} of {rule.owners} owners",
+            remedy="give one of each for every owner",
+            value=rule.owners,
+        )
+    for part in statistics:
+        if part.offset.size != rule.parameters:
+            raise BadInput(
+                f"statistics of {part.offset.size} features for a rule of {rule.parameters}",
+                remedy="use one dictionary",
+                value=part.offset.size,
+            )
+
+
+def _meetings(rule: PaperRule, size: int, stream: np.random.Generator) -> IntArray:
+    """The owners of the next meetings; equal rates need no table of a million probabilities."""
+    gammas = rule.availability
+    if min(gammas) == max(gammas):
+        return stream.integers(rule.owners, size=size)
+    return np.asarray(stream.choice(rule.owners, size=size, p=gammas), dtype=np.int64)
+
+
+def _unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Generator) -> FloatArray:
+    if kind == "laplace":
+        return stream.laplace(scale=np.sqrt(0.5), size=size)
+    return stream.normal(size=size) if kind == "gaussian" else np.zeros(size)
+
+
+def _advance(
+    rule: PaperRule,
+    statistics: Sequence[Statistics],
+    kinds: IntArray,
+    noise: Noise,
+    joint: Statistics,
+    best: float,
+    met: npt.NDArray[np.int32],
+    unit: FloatArray,
+    state: _State,
+    psi: FloatArray,
+) -> None:
+    total = sum(rule.records)
+    _run(
+        np.stack([part.curvature for part in statistics]),
+        np.stack([part.offset for part in statistics]),
+        kinds,
+        noise.deviations,
+        rule.step / np.asarray(rule.availability),
+        np.asarray(rule.records) / total,
+        rule.step * rule.central.factor(rule.owners),
+        *rule.shape,
+        joint.curvature,
+        joint.offset,
+        joint.power,
+        best,
+        np.ascontiguousarray(met),
+        unit,
+        state.central,
+        state.copies,
+        state.left,
+        psi,
+    )
+
+
+@compiled_parallel
+def _run(
+    curvatures: FloatArray,
+    offsets: FloatArray,
+    kinds: IntArray,
+    deviations: FloatArray,
+    owner_steps: FloatArray,
+    weights: FloatArray,
+    central_step: float,
+    owner_share: float,
+    regularization: float,
+    limit: float,
+    joint_curvature: FloatArray,
+    joint_offset: FloatArray,
+    joint_power: float,
+    best: float,
+    met: npt.NDArray[np.int32],
+    unit: FloatArray,
+    central: FloatArray,
+    copies: FloatArray,
+    left: IntArray,
+    psi: FloatArray,
+) -> None:
+    for r in prange(met.shape[0]):
+        for k in range(met.shape[1]):
+            owner = met[r, k]
+            if left[r, owner] > 0:
+                left[r, owner] -= 1
+                question = midpoint(central[r], copies[r, owner])
+                answer = _gradient(curvatures[kinds[owner]], offsets[kinds[owner]], question)
+                for j in range(answer.size):
+                    answer[j] += deviations[owner] * unit[r, k, j]
+                meet(
+                    central[r],
+                    copies[r, owner],
+                    answer,
+                    owner_steps[owner],
+                    weights[owner],
+                    central_step,
+                    owner_share,
+                    regularization,
+                    limit,
+                )
+            psi[r, k] = _value(joint_curvature, joint_offset, joint_power, regularization, central[r]) / best - 1
+
+
+@compiled
+def _gradient(curvature: FloatArray, offset: FloatArray, theta: FloatArray) -> FloatArray:
+    gradient = np.empty(theta.size)
+    for i in range(theta.size):
+        total = -offset[i]
+        for j in range(theta.size):
+            total += curvature[i, j] * theta[j]
+        gradient[i] = total
+    return gradient
+
+
+@compiled
+def _value(curvature: FloatArray, offset: FloatArray, power: float, regularization: float, theta: FloatArray) -> float:
+    total = power
+    for i in range(theta.size):
+        pull = (regularization * theta[i]) - offset[i]
+        for j in range(theta.size):
+            pull += 0.5 * curvature[i, j] * theta[j]
+        total += theta[i] * pull
+    return total
