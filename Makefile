@@ -32,7 +32,7 @@ test: check ## everything in check, then doctests and tests
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --quiet
 
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
-	@echo "== torture: about ten minutes"
+	@echo "== torture: about a minute"
 	@$(BIN)/python tests/faults/torture.py --kills 1000 --cuts 400
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,15 +47,18 @@ class Checkpoint:
 
     @classmethod
     def create(cls, path: Path, *, run: str, terms: str, schedule: str) -> Checkpoint:
-        """Begin a checkpoint for a run that has not met anybody yet."""
-        path.touch(mode=0o600, exist_ok=False)
-        connection = _connect(path)
+        """Begin a checkpoint for a run that has not met anybody yet; it appears complete or not at all."""
+        draft = path.with_name(f".{path.name}.new")
+        draft.touch(mode=0o600, exist_ok=False)
+        connection = _connect(draft)
         connection.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute("INSERT INTO run VALUES (1, ?, ?, ?)", (run, terms, schedule))
         connection.execute("COMMIT")
         connection.close()
+        draft.rename(path)
+        _synchronise_directory(path.parent)
         return cls(path)
 
     def require(self, *, terms: str, schedule: str) -> None:
@@ -128,6 +132,15 @@ class Checkpoint:
                 remedy="free or repair the disk and resume; what was answered is in the owners' ledgers",
                 value=str(self._path),
             ) from problem
+
+
+def _synchronise_directory(directory: Path) -> None:
+    """Make the new file's name itself survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -59,8 +59,8 @@ class Owner:
             return encode(Refusal("", self.name, "oversized", "a query of these terms is not that long"))
         try:
             query = decode_query(data)
-        except (ProtocolError, UnicodeDecodeError, RecursionError):
-            return encode(Refusal("", self.name, "malformed", "these bytes are not a query"))
+        except ProtocolError as problem:
+            return encode(Refusal("", self.name, "malformed", problem.problem))
         return encode(self.answer(query))
 
     def answer(self, query: Query) -> Reply:

@@ -57,8 +57,12 @@ def connect(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri() + "?mode=rw"
     # An owner answers one query at a time, but not always from the same thread.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

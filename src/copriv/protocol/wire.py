@@ -13,6 +13,9 @@ import msgspec
 from copriv.errors import ProtocolError
 from copriv.protocol.messages import Answer, Query, Refusal, Reply
 
+# What a decoder may say of bytes that are no message: also invalid text, and nesting without end.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 _encoder = msgspec.msgpack.Encoder()
 _queries = msgspec.msgpack.Decoder(Query)
 _replies: msgspec.msgpack.Decoder[Answer | Refusal] = msgspec.msgpack.Decoder(Answer | Refusal)
@@ -36,7 +39,7 @@ def decode_query(data: bytes) -> Query:
     """Read a query, or say that this is none."""
     try:
         return _queries.decode(data)
-    except msgspec.DecodeError as problem:
+    except _UNREADABLE as problem:
         raise ProtocolError("these bytes are not a query", remedy="send a query of this protocol") from problem
 
 
@@ -44,5 +47,5 @@ def decode_reply(data: bytes) -> Reply:
     """Read an answer or a refusal, or say that this is neither."""
     try:
         return _replies.decode(data)
-    except msgspec.DecodeError as problem:
+    except _UNREADABLE as problem:
         raise ProtocolError("these bytes are not a reply", remedy="ask an owner of this protocol") from problem

@@ -1,0 +1,170 @@
+"""Kill an owner, start it again on the same ledger, and compare what the world outside heard with what the ledger says.
+
+The outside repeats whatever was not answered under its id, and now and then something that was. Whatever the moment of
+death: no answer without a charge, no two answers to one id, no more spending than budget, and no damage.
+"""
+
+import shutil
+import time
+from collections import defaultdict
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import world
+from nursery import KILLED
+from owner_life import PLACES
+from toll import Toll
+
+from copriv.errors import CoprivError
+from copriv.owner.book import Charge
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.protocol.messages import Answer
+from copriv.protocol.wire import decode_reply
+
+ANY_MOMENT = "any moment"
+LIVES_AFTER_THE_END = 4
+MOST_QUERIES_A_LIFE = 6
+
+
+class Outside:
+    """The world outside one owner: everything it asked, and every answer it ever heard, byte for byte."""
+
+    def __init__(self, generator):
+        self.generator = generator
+        self.models, self.open, self.heard = {}, [], defaultdict(set)
+        self.receipt, self.exhausted, self.odd, self.messages, self.repeats = None, False, [], 0, 0
+        self.pace = 0.004
+
+    def query(self):
+        """What is still unanswered; else something old, for free; else something new."""
+        chance = self.generator.random()
+        if self.open and chance < 0.7:
+            name = self.open[0]
+        elif self.heard and chance > 0.75:
+            name = sorted(self.heard)[self.generator.integers(len(self.heard))]
+            self.repeats += 1
+        else:
+            name = f"q{len(self.models)}"
+            self.models[name] = self.generator.uniform(-1, 1, size=world.TERMS.parameters).tolist()
+            self.open.append(name)
+        self.messages += 1
+        return world.make_query(name, self.models[name], self.receipt)
+
+    def hear(self, data):
+        reply = decode_reply(data)
+        if reply.id in self.open:
+            self.open.remove(reply.id)
+        if isinstance(reply, Answer):
+            self.heard[reply.id].add(data)
+            if self.receipt is None or reply.receipt.sequence > self.receipt.sequence:
+                self.receipt = reply.receipt
+        elif reply.reason == "exhausted":
+            self.exhausted = True
+        else:
+            self.odd.append(f"{reply.id} was refused: {reply.reason}")
+
+
+def torment(nursery, folder, generator, kills, *, twin=None, tell=lambda: None):
+    """Kill owners that many times, ledger after ledger; stop at the first broken promise."""
+    toll, places = Toll(), cycle((*PLACES, *(ANY_MOMENT,) * len(PLACES)))
+    for number in range(kills):
+        ledger = folder / f"owner-{number}.sqlite"
+        world.make_ledger(ledger)
+        _torment_one(nursery, ledger, Outside(generator), places, kills, twin, toll, tell)
+        if toll.faults >= kills or toll.violations:
+            return toll
+    return toll
+
+
+def _torment_one(nursery, ledger, outside, places, kills, twin, toll, tell):
+    """One ledger, from its first answer until a few lives after its last."""
+    lives_left = LIVES_AFTER_THE_END
+    while lives_left and toll.faults < kills and not toll.violations:
+        toll.violations += _live_and_die(nursery, ledger, outside, next(places), twin)
+        toll.violations += outside.odd + inspect(ledger, outside)
+        toll.faults += 1
+        lives_left -= outside.exhausted
+        tell()
+    toll.counts.update(
+        ledgers=1, messages=outside.messages, repeats=outside.repeats, answers=sum(map(len, outside.heard.values()))
+    )
+
+
+def _live_and_die(nursery, ledger, outside, place, twin):
+    countdown = int(outside.generator.integers(1, 4))
+    life = nursery.start("owner_life:serve", ledger=str(ledger), place=place, countdown=countdown, twin=twin)
+    if place == ANY_MOMENT:
+        _kill_at_any_moment(life, outside)
+    else:
+        _ask_until_dead(life, outside)
+    words, code = life.end()
+    for data in words:
+        if data != b"ready":
+            outside.hear(data)
+    return [] if code == KILLED else [f"the owner ended by itself with code {code}"]
+
+
+def _kill_at_any_moment(life, outside):
+    """Within the time that two answers take after sending, or while it is still starting."""
+    if outside.generator.random() < 0.8:
+        life.receive()
+    for _ in range(outside.generator.integers(1, 4)):
+        life.send(outside.query())
+    time.sleep(outside.generator.uniform(0, 2 * outside.pace))
+    life.kill()
+
+
+def _ask_until_dead(life, outside):
+    """The fuse burns in the end; if not at this place, the outside kills."""
+    life.receive()
+    for _ in range(MOST_QUERIES_A_LIFE):
+        started = time.perf_counter()
+        life.send(outside.query())
+        data = life.receive()
+        if data is None:
+            break
+        outside.pace = time.perf_counter() - started
+        outside.hear(data)
+    life.kill()
+
+
+def inspect(path, outside):
+    """Every promise that is broken; looks at a copy, so that the next life finds the files as the kill left them."""
+    with TemporaryDirectory() as folder:
+        try:
+            with closing(SqliteLedger(copy_as_it_lies(path, Path(folder)))) as ledger:
+                ledger.verify()
+                return list(_compare(ledger, outside))
+        except CoprivError as problem:
+            return [f"the ledger cannot be read: {problem}"]
+
+
+def copy_as_it_lies(path, folder):
+    """The database and its log as a dead process left them, without the shared memory."""
+    for suffix in ("", "-wal"):
+        source = path.with_name(path.name + suffix)
+        if source.exists():
+            shutil.copy(source, folder / source.name)
+    return folder / path.name
+
+
+def _compare(ledger, outside):
+    book = ledger.book()
+    charges = {entry.body.query: entry.body.nano for entry in ledger.entries() if isinstance(entry.body, Charge)}
+    for name, replies in outside.heard.items():
+        if name not in charges:
+            yield f"{name} was answered without a charge"
+        if len(replies) > 1:
+            yield f"{name} has {len(replies)} different answers"
+        if name in charges and {decode_reply(data).receipt for data in replies} != {book.queries[name].answer}:
+            yield f"{name} was answered, and the ledger does not have that answer"
+    if book.spent != sum(charges.values()) or book.spent > book.budget.nano:
+        yield f"{book.spent} spent, {sum(charges.values())} charged, {book.budget.nano} budgeted"
+    if not set(outside.heard) <= set(charges) <= set(outside.models):
+        yield "charges for what was never asked, or none for what was answered"
+    if set(charges) - set(outside.heard) - set(outside.open):
+        yield "a charge for what was refused"
+    if len(outside.heard) > world.ANSWERS:
+        yield f"{len(outside.heard)} answers from a budget of {world.ANSWERS}"

@@ -1,0 +1,57 @@
+"""The short version of `torture.py`: kills, power cuts, and the twins that must not get away with it."""
+
+import creation_kills
+import learner_kills
+import numpy as np
+import owner_kills
+import power_cuts
+import pytest
+import twins
+
+
+@pytest.fixture
+def chance():
+    return np.random.default_rng(2026)
+
+
+def test_a_killed_owner_gives_no_answer_without_a_charge_and_never_two(nursery, tmp_path, chance):
+    toll = owner_kills.torment(nursery, tmp_path, chance, 60)
+    assert toll.violations == []
+    assert toll.faults == 60
+    assert toll.counts["answers"] > 20
+    assert toll.counts["repeats"] > 0
+
+
+def test_a_killed_creation_leaves_a_whole_ledger_or_none(nursery, tmp_path, chance):
+    toll = creation_kills.torment(nursery, tmp_path, chance, 15)
+    assert toll.violations == []
+    assert toll.faults == 15
+
+
+def test_a_killed_learner_loses_and_doubles_nothing(nursery, tmp_path, chance):
+    toll = learner_kills.torment(nursery, tmp_path, chance, 60)
+    assert toll.violations == []
+    assert toll.faults == 60
+    assert toll.counts["runs"] > toll.counts["elsewhere"] > 0
+
+
+def test_a_power_cut_takes_nothing_back_that_was_sent(tmp_path, chance):
+    toll = power_cuts.torment(tmp_path, chance, 40)
+    assert toll.violations == []
+    assert toll.faults == 40
+    assert toll.counts["sent"] > 100
+
+
+@pytest.mark.parametrize("twin", twins.OWNERS)
+def test_an_unsafe_owner_is_caught(nursery, tmp_path, chance, twin):
+    assert owner_kills.torment(nursery, tmp_path, chance, 100, twin=twin).violations
+
+
+@pytest.mark.parametrize("twin", twins.LEARNERS)
+def test_an_unsafe_learner_is_caught(nursery, tmp_path, chance, twin):
+    assert learner_kills.torment(nursery, tmp_path, chance, 100, twin=twin).violations
+
+
+@pytest.mark.parametrize("twin", twins.DISKS)
+def test_a_disk_that_is_not_waited_for_is_caught(tmp_path, chance, twin):
+    assert power_cuts.torment(tmp_path, chance, 100, twin=twin).violations

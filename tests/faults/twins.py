@@ -1,0 +1,82 @@
+"""Unsafe twins: each breaks one rule of the house, and the harness has to notice.
+
+Owners: `late` sends first and charges afterwards; `forgetful` charges but keeps no answer; `tardy` charges, sends, and
+only then keeps the answer. Learners: `hasty` saves its checkpoint before it applies an answer; `double` saves state and
+position in two steps; `fresh` asks under a new id after every restart. Disks: `normal` does not wait for them.
+"""
+
+from dataclasses import replace
+
+from copriv.owner.book import append
+
+
+class Twin:
+    """A ledger that does as it is told, until a subclass puts things off until after the answer was sent."""
+
+    def __init__(self, ledger):
+        self.ledger, self.charge, self.put_off = ledger, None, []
+
+    def reserve(self, *arguments):
+        return self.ledger.reserve(*arguments)
+
+    def witnesses(self, receipt):
+        return self.ledger.witnesses(receipt)
+
+    def after_send(self):
+        for call, *arguments in self.put_off:
+            call(*arguments)
+        self.charge, self.put_off = None, []
+
+    def foresee(self, query, payload):
+        """The receipt that the ledger would give, without giving it."""
+        book = self.ledger.book()
+        book = replace(book, queries=dict(book.queries), studies=dict(book.studies))
+        if self.charge is not None:
+            book = append(book, self.charge)
+        return append(book, book.answer(query, payload)).receipt
+
+
+class Tardy(Twin):
+    def store(self, query, payload):
+        self.put_off.append((self.ledger.store, query, payload))
+        return self.foresee(query, payload)
+
+
+class Late(Tardy):
+    def reserve(self, query, *price):
+        book = self.ledger.book()
+        if query in book.queries:
+            return self.ledger.reserve(query, *price)
+        self.charge = book.charge(query, *price)
+        self.put_off.append((self.ledger.reserve, query, *price))
+        return None
+
+
+class Forgetful(Twin):
+    def store(self, _query, _payload):
+        return self.ledger.book().receipt
+
+
+OWNERS = {"late": Late, "forgetful": Forgetful, "tardy": Tardy}
+LEARNERS = ("hasty", "double", "fresh")
+DISKS = ("normal",)
+
+
+def disguise(ledger, twin):
+    """The ledger as the twin uses it, and what the twin does after it has sent an answer."""
+    if twin is None:
+        return ledger, lambda: None
+    disguised = OWNERS[twin](ledger)
+    return disguised, disguised.after_send
+
+
+def save(checkpoint, rule, iteration, previous, twin):
+    """How an honest learner saves, and how a hasty or a double one does."""
+    if twin == "double":
+        checkpoint._connection.execute("UPDATE position SET state = ?", (rule.pack(iteration.state),))
+    checkpoint.save(rule, replace(iteration, state=previous) if twin == "hasty" else iteration)
+
+
+def name_run(run, life, twin):
+    """The name under which a life asks: the run's own, unless it is fresh after every restart."""
+    return f"{run}/{life}" if twin == "fresh" else run
