@@ -8,10 +8,13 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import get_num_threads, njit
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+
+# The cores that compiled passes may use.
+CORES: int = get_num_threads()
 
 # Passes over records add them up in blocks of this size, and then the blocks: that bounds the rounding error of a sum.
 BLOCK = 512

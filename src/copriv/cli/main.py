@@ -11,6 +11,7 @@ import typer
 from copriv.cli.generate import generate
 from copriv.cli.ledger import ledger
 from copriv.cli.predict import predict
+from copriv.cli.reproduce import reproduce
 from copriv.cli.train import train
 from copriv.errors import CoprivError
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.command()(reproduce)
 app.add_typer(ledger, name="ledger")
 
 

@@ -11,53 +11,64 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
+from numba import prange, set_num_threads
 
 from copriv.errors import BadInput
 from copriv.losses import huber, logistic, squared
 from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
-from copriv.vectors import BLOCK, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
+from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
 
+# Below this a core takes longer to wake than to do the work, and spins while it waits.
+_RECORDS_PER_CORE = 16_384
 _SQUARED, _HUBER = squared.CODE, huber.CODE
 _SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
 
 
 def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     """(1/n) Σ ℓ(θᵀx, y)."""
-    _require_length(sample, theta)
+    _prepare(sample, theta)
     return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
 
 
 def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇ℓ, the query of the paper without clipping."""
-    _require_length(sample, theta)
+    _prepare(sample, theta)
     return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, math.inf, Norm.L2.value)
 
 
 def clipped_average_gradient(loss: Loss, sample: Sample, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm."""
-    _require_length(sample, theta)
+    _prepare(sample, theta)
     if not clip > 0:
         raise BadInput(f"the clip is {clip}", remedy="give a number greater than 0", value=clip)
     return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
 
 
+def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
+    """`clipped_average_gradient` at many models (one a row) in one reading of the records, to the last bit the same."""
+    _prepare(sample, thetas[0])
+    arguments = (loss.code, loss.threshold, sample.columns, sample.targets)
+    return _gradient_averages(*arguments, np.ascontiguousarray(thetas), clip, norm.value)
+
+
 def average_curvature(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇²ℓ, the Hessian of the average loss."""
-    _require_length(sample, theta)
+    _prepare(sample, theta)
     weights = _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
     return (sample.columns * weights) @ sample.columns.T / sample.records
 
 
 def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
     """‖∇ℓ‖ of every record: what a clip is chosen by, on public rows."""
-    _require_length(sample, theta)
+    _prepare(sample, theta)
     slopes = _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
     return np.asarray(np.abs(slopes) * np.linalg.norm(sample.columns, ord=norm.value, axis=0), dtype=np.float64)
 
 
-def _require_length(sample: Sample, theta: FloatArray) -> None:
+def _prepare(sample: Sample, theta: FloatArray) -> None:
+    """Check that model and records fit, and take as many cores as the records are worth waking."""
+    set_num_threads(min(CORES, max(1, sample.records // _RECORDS_PER_CORE)))
     if theta.shape != (sample.parameters,):
         raise BadInput(
             f"a model of shape {theta.shape} for records with {sample.parameters} features",
@@ -170,6 +181,34 @@ def _gradient_average(
         clip_block(code, threshold, targets[first:last], clip, lengths, slopes)
         fold_block(columns, first, slopes, partial[block])
     return _average_rows(partial, records)
+
+
+@compiled_parallel
+def _gradient_averages(
+    code: int,
+    threshold: float,
+    columns: FloatArray,
+    targets: FloatArray,
+    thetas: FloatArray,
+    clip: float,
+    power: int,
+) -> FloatArray:
+    parameters, records = columns.shape
+    blocks = (records + BLOCK - 1) // BLOCK
+    partial = np.empty((thetas.shape[0], blocks, parameters))
+    for block in prange(blocks):
+        first = block * BLOCK
+        last = min(first + BLOCK, records)
+        for r in range(thetas.shape[0]):
+            slopes = np.zeros(last - first)
+            lengths = np.zeros(last - first)
+            measure_block(columns, first, thetas[r], power, slopes, lengths)
+            clip_block(code, threshold, targets[first:last], clip, lengths, slopes)
+            fold_block(columns, first, slopes, partial[r, block])
+    averages = np.empty(thetas.shape)
+    for r in range(thetas.shape[0]):
+        averages[r] = _average_rows(partial[r], records)
+    return averages
 
 
 @compiled

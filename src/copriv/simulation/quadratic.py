@@ -13,13 +13,13 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from numba import prange
+from numba import prange, set_num_threads
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.rules.paper import PaperRule, meet, midpoint
-from copriv.vectors import FloatArray, IntArray, compiled, compiled_parallel
+from copriv.vectors import CORES, FloatArray, IntArray, compiled, compiled_parallel
 
 NoiseKind = Literal["laplace", "gaussian", "none"]
 # Meetings are drawn and run in pieces of about this many numbers, however long the horizon.
@@ -115,7 +115,7 @@ def simulate(
     counts = np.bincount(kinds, minlength=len(statistics)).tolist()
     joint = Statistics.joint(statistics, counts)
     best = joint.fitness(joint.minimiser(rule.regularization), rule.regularization)
-    state = _State.begin(rule, noise, runs)
+    state, packed = _State.begin(rule, noise, runs), _pack(rule, noise, kinds)
     streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
     met = np.empty((runs, horizon), dtype=np.int32)
     psi = np.empty((runs, horizon))
@@ -124,9 +124,9 @@ def simulate(
         span = slice(first, min(first + piece, horizon))
         size = span.stop - span.start
         for r, (schedule, _) in enumerate(streams):
-            met[r, span] = _meetings(rule, size, schedule)
-        unit = np.stack([_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
-        _advance(rule, statistics, kinds, noise, joint, best, met[:, span], unit, state, psi[:, span])
+            met[r, span] = draw_meetings(rule, size, schedule)
+        unit = np.stack([draw_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
+        _advance(rule, statistics, packed, joint, best, met[:, span], unit, state, psi[:, span])
     return Paths(psi, met, noise.caps - state.left, state.central)
 
 
@@ -163,7 +163,7 @@ def _require(rule: PaperRule, statistics: Sequence[Statistics], noise: Noise, ki
             )
 
 
-def _meetings(rule: PaperRule, size: int, stream: np.random.Generator) -> IntArray:
+def draw_meetings(rule: PaperRule, size: int, stream: np.random.Generator) -> IntArray:
     """The owners of the next meetings; equal rates need no table of a million probabilities."""
     gammas = rule.availability
     if min(gammas) == max(gammas):
@@ -171,7 +171,8 @@ def _meetings(rule: PaperRule, size: int, stream: np.random.Generator) -> IntArr
     return np.asarray(stream.choice(rule.owners, size=size, p=gammas), dtype=np.int64)
 
 
-def _unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Generator) -> FloatArray:
+def draw_unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Generator) -> FloatArray:
+    """Noise of deviation 1, or none."""
     if kind == "laplace":
         return stream.laplace(scale=np.sqrt(0.5), size=size)
     return stream.normal(size=size) if kind == "gaussian" else np.zeros(size)
@@ -180,8 +181,7 @@ def _unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Genera
 def _advance(
     rule: PaperRule,
     statistics: Sequence[Statistics],
-    kinds: IntArray,
-    noise: Noise,
+    packed: FloatArray,
     joint: Statistics,
     best: float,
     met: npt.NDArray[np.int32],
@@ -189,14 +189,11 @@ def _advance(
     state: _State,
     psi: FloatArray,
 ) -> None:
-    total = sum(rule.records)
+    set_num_threads(CORES)
     _run(
         np.stack([part.curvature for part in statistics]),
         np.stack([part.offset for part in statistics]),
-        kinds,
-        noise.deviations,
-        rule.step / np.asarray(rule.availability),
-        np.asarray(rule.records) / total,
+        packed,
         rule.step * rule.central.factor(rule.owners),
         *rule.shape,
         joint.curvature,
@@ -212,14 +209,18 @@ def _advance(
     )
 
 
+def _pack(rule: PaperRule, noise: Noise, kinds: IntArray) -> FloatArray:
+    """One row for each owner (deviation, step, weight, kind), so that a meeting reads them from one place in memory."""
+    records = np.asarray(rule.records, dtype=np.float64)
+    steps = rule.step / np.asarray(rule.availability)
+    return np.column_stack([noise.deviations, steps, records / records.sum(), kinds])
+
+
 @compiled_parallel
 def _run(
     curvatures: FloatArray,
     offsets: FloatArray,
-    kinds: IntArray,
-    deviations: FloatArray,
-    owner_steps: FloatArray,
-    weights: FloatArray,
+    owners: FloatArray,
     central_step: float,
     owner_share: float,
     regularization: float,
@@ -241,15 +242,16 @@ def _run(
             if left[r, owner] > 0:
                 left[r, owner] -= 1
                 question = midpoint(central[r], copies[r, owner])
-                answer = _gradient(curvatures[kinds[owner]], offsets[kinds[owner]], question)
+                kind = int(owners[owner, 3])
+                answer = _gradient(curvatures[kind], offsets[kind], question)
                 for j in range(answer.size):
-                    answer[j] += deviations[owner] * unit[r, k, j]
+                    answer[j] += owners[owner, 0] * unit[r, k, j]
                 meet(
                     central[r],
                     copies[r, owner],
                     answer,
-                    owner_steps[owner],
-                    weights[owner],
+                    owners[owner, 1],
+                    owners[owner, 2],
                     central_step,
                     owner_share,
                     regularization,

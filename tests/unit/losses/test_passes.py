@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.errors import BadInput
+from copriv.losses import passes
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.passes import (
@@ -13,6 +14,7 @@ from copriv.losses.passes import (
     average_gradient,
     average_value,
     clipped_average_gradient,
+    clipped_average_gradients,
     gradient_norms,
 )
 from copriv.losses.sample import Sample
@@ -97,16 +99,15 @@ def test_bounds_hold(loss, margin, target, seed):
     assert np.all(_value(loss, margins, targets) <= loss.value_bound(margin, target) * (1 + 1e-12) + 1e-15)
 
 
-def test_the_result_does_not_depend_on_the_number_of_cores(make_sample):
+def test_the_result_does_not_depend_on_the_number_of_cores(make_sample, monkeypatch):
     import numba
 
     sample, theta = make_sample(records=20_000, parameters=7), np.linspace(-1, 1, 7)
+    alone = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
+    assert numba.get_num_threads() == 1
+    monkeypatch.setattr(passes, "_RECORDS_PER_CORE", 1000)
     together = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
-    numba.set_num_threads(1)
-    try:
-        alone = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
-    finally:
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
     assert np.array_equal(together, alone)
 
 
@@ -127,3 +128,13 @@ def test_wrong_shapes_and_clips_are_refused(make_sample):
 def test_a_sample_is_finite_and_fits_together(rows, targets):
     with pytest.raises(BadInput):
         Sample.of_rows(rows, targets)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("norm", list(Norm))
+def test_many_models_in_one_reading_are_the_same_to_the_last_bit(make_sample, loss, norm):
+    sample = make_sample(records=1300, parameters=5, labels=loss.name == "logistic")
+    thetas = np.random.default_rng(0).normal(size=(7, 5))
+    together = clipped_average_gradients(loss, sample, thetas, 0.4, norm)
+    for theta, gradient in zip(thetas, together, strict=True):
+        assert np.array_equal(gradient, clipped_average_gradient(loss, sample, theta, 0.4, norm))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import set_num_threads
 from scipy import stats
 
 from copriv.errors import BadInput
@@ -56,17 +57,14 @@ def test_without_noise_every_iterate_is_the_live_one(samples, rates, central):
     np.testing.assert_array_equal(paths.answers, [np.bincount(met, minlength=3) for met in paths.met])
 
 
-def test_the_same_seed_gives_the_same_bits_on_any_number_of_cores(samples):
-    import numba
+def test_the_same_seed_gives_the_same_bits_on_any_number_of_cores(samples, monkeypatch):
+    from copriv.simulation import quadratic
 
     statistics = [Statistics.of(s) for s in samples]
     noise = Noise("laplace", np.full(3, 0.1), np.full(3, 30, dtype=np.int64))
     together = simulate(_rule(), statistics, noise, horizon=100, runs=5, seed=1)
-    numba.set_num_threads(1)
-    try:
-        alone = simulate(_rule(), statistics, noise, horizon=100, runs=5, seed=1)
-    finally:
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    monkeypatch.setattr(quadratic, "set_num_threads", lambda _: set_num_threads(1))
+    alone = simulate(_rule(), statistics, noise, horizon=100, runs=5, seed=1)
     assert np.array_equal(together.psi, alone.psi)
     assert not np.array_equal(together.psi, simulate(_rule(), statistics, noise, horizon=100, runs=5, seed=2).psi)
 

@@ -1,0 +1,1 @@
+"""The paper's figures, redrawn: each study computes a table and draws it."""
