@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture bench clean
+.PHONY: help run test check torture figures bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -34,6 +34,10 @@ test: check ## everything in check, then doctests and tests
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
 	@echo "== torture: about a minute"
 	@$(BIN)/python tests/faults/torture.py --kills 1000 --cuts 400
+
+figures: $(READY) ## redraw the paper's figures from synthetic records
+	@echo "== copriv reproduce all"
+	@$(BIN)/copriv reproduce all --out figures
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import typer
 
+from copriv.cli.audit import audit
 from copriv.cli.generate import generate
 from copriv.cli.ledger import ledger
 from copriv.cli.predict import predict
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.command()(audit)
 app.command()(reproduce)
 app.add_typer(ledger, name="ledger")
 

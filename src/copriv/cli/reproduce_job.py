@@ -19,8 +19,10 @@ from copriv.cli.progress import Tell, bar
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.records import hospital_like, lending_like
+from copriv.records.hospital import HOSPITAL
 from copriv.records.intake import Intake
-from copriv.records.official import HOSPITAL, LENDING, Choice, Kind, take_in_official
+from copriv.records.lending import LENDING
+from copriv.records.official import Choice, Kind, take_in_official
 from copriv.records.table import count_rows, open_table
 from copriv.studies import paper
 from copriv.studies.page import SCALES, Chapter, write_page

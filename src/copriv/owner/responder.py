@@ -24,6 +24,7 @@ class PrivateResponder:
     __slots__ = ("_promise", "_sample")
 
     def __init__(self, sample: Sample, promise: Promise) -> None:
+        promise.require_bounded(sample)
         self._sample = sample
         self._promise = promise
 

@@ -16,7 +16,7 @@ from copriv.errors import BadInput, BadTable
 from copriv.losses.sample import Sample
 from copriv.records.column import text
 from copriv.records.dictionary import Dictionary, fit_dictionary
-from copriv.records.partition import Partition, Share, divide, keep_large
+from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
 from copriv.records.survey import LeftOut
 from copriv.records.table import collect, count_rows, require_columns
 from copriv.records.target import TargetChoice
@@ -78,8 +78,7 @@ def take_in(
     dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
-    known_names = None if names is None else [names[row] for row in private_rows]
-    shares = divide(plan.partition, known_names, private_rows.size)
+    shares = divide(plan.partition, None if names is None else names.take(private_rows), private_rows.size)
     usable = _drop_missing(shares, targets[private_rows])
     kept, small = keep_large(usable, plan.partition.min_records)
     _require_enough(kept, dictionary)
@@ -126,22 +125,23 @@ def _reduce(
     owner_column: str | None,
     rows: int,
     tell: Callable[[int, int], None],
-) -> tuple[FloatArray, FloatArray, list[str | None] | None]:
+) -> tuple[FloatArray, FloatArray, Names | None]:
     """Features, targets and owner names of every row, batch by batch."""
     features = np.empty((rows, dictionary.parameters))
     targets = np.empty(rows)
-    names: list[str | None] | None = None if owner_column is None else []
+    codes = np.full(rows, NAMELESS, dtype=np.int32)
+    places: dict[str, int] = {}
     done = 0
     wanted = {*dictionary.required_columns(), dictionary.target.name} | ({owner_column} if owner_column else set())
     for batch in table.select(sorted(wanted)).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
         span = slice(done, done + batch.height)
         features[span] = dictionary.features_of(batch)
         targets[span] = dictionary.targets_of(batch)
-        if names is not None and owner_column is not None:
-            names.extend(batch.select(text(owner_column)).to_series().to_list())
+        if owner_column is not None:
+            codes[span] = number_names(batch.select(text(owner_column)).to_series(), places)
         done += batch.height
         tell(done, rows)
-    return features, targets, names
+    return features, targets, None if owner_column is None else Names(tuple(places), codes)
 
 
 def _drop_missing(shares: list[Share], targets: FloatArray) -> list[Share]:
@@ -197,13 +197,13 @@ def _about_target(dictionary: Dictionary) -> list[str]:
 
 
 def _about_rows(
-    shares: list[Share], usable: list[Share], small: list[Share], names: list[str | None] | None, private_rows: IntArray
+    shares: list[Share], usable: list[Share], small: list[Share], names: Names | None, private_rows: IntArray
 ) -> list[str]:
     notices = []
     missing = sum(share.rows.size for share in shares) - sum(share.rows.size for share in usable)
     if missing:
         notices.append(f"{missing:,} private rows have no target and are left out")
-    nameless = 0 if names is None else sum(names[row] is None for row in private_rows)
+    nameless = 0 if names is None else int(np.sum(names.codes[private_rows] == NAMELESS))
     if nameless:
         notices.append(f"{nameless:,} private rows name no owner and are left out")
     if small:

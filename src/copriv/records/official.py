@@ -1,8 +1,7 @@
-"""The official tables of the paper's two studies, and the ones that share their columns.
+"""Official tables, read by their official column names, as the paper reads them.
 
-Lending Club loans (Kaggle `loan.csv`) and New York hospital discharges (SPARCS, 2016 and later names). What the paper
-removes is removed: identifiers and irrelevant columns, and for hospitals also charges, costs and the postcode.
-Everything else is the dictionary's work, fitted on the last rows only.
+Columns that the paper removes are removed; everything else is the dictionary's work, fitted on the last rows only. The
+table is read in batches: what stays in memory is a row of features for each record.
 """
 
 from __future__ import annotations
@@ -33,27 +32,6 @@ class Kind:
     irrelevant: tuple[str, ...]
     public_rows: int
     min_records: int
-
-
-LENDING = Kind(
-    name="lending",
-    targets=("int_rate", "grade"),
-    owners=(),
-    irrelevant=("id", "member_id", "url", "desc", "title", "emp_title"),
-    public_rows=10_000,
-    min_records=0,
-)
-HOSPITAL = Kind(
-    name="hospital",
-    targets=("Length of Stay", "los"),
-    owners=("Facility Name", "Hospital Name", "hospital_id"),
-    irrelevant=(
-        *("Total Charges", "Total Costs", "charges", "costs", "Ratio of Total Costs to Total Charges"),
-        *("Zip Code - 3 digits", "zip_code", "Operating Certificate Number", "Permanent Facility Id", "Facility Id"),
-    ),
-    public_rows=50_000,
-    min_records=10_000,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from copriv.errors import BadInput, BadTable
 from copriv.vectors import IntArray
+
+NAMELESS = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,27 @@ class Share:
     rows: IntArray
 
 
-def divide(partition: Partition, names: Sequence[str | None] | None, rows: int) -> list[Share]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """The owner of each row: a place in a list of names, or none."""
+
+    known: tuple[str, ...]
+    codes: npt.NDArray[np.int32]
+
+    def take(self, rows: IntArray) -> Names:
+        """The owners of some rows."""
+        return Names(self.known, self.codes[rows])
+
+
+def number_names(values: pl.Series, places: dict[str, int]) -> npt.NDArray[np.int32]:
+    """The places of names, adding new ones to the list as they come; a missing name has none."""
+    for name in values.drop_nulls().unique(maintain_order=True).to_list():
+        places.setdefault(name, len(places))
+    numbered = values.replace_strict(places, default=NAMELESS, return_dtype=pl.Int32) if places else None
+    return np.full(len(values), NAMELESS, np.int32) if numbered is None else numbered.fill_null(NAMELESS).to_numpy()
+
+
+def divide(partition: Partition, names: Names | None, rows: int) -> list[Share]:
     """The share of each owner among the private rows 0 … rows − 1; `names` holds the owner column, if there is one."""
     if partition.owners is not None:
         return _blocks(partition.owners, partition.records_per_owner, rows)
@@ -81,11 +105,9 @@ def _blocks(owners: int, size: int | None, rows: int) -> list[Share]:
     return [Share(f"owner-{i + 1:0{width}d}", np.arange(edges[i], edges[i + 1], dtype=np.int64)) for i in range(owners)]
 
 
-def _groups(names: Sequence[str | None], most: int | None) -> list[Share]:
-    members: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
-        if name is not None:
-            members.setdefault(name, []).append(row)
-    if not members:
+def _groups(names: Names, most: int | None) -> list[Share]:
+    members = {name: np.flatnonzero(names.codes == place) for place, name in enumerate(names.known)}
+    present = sorted(name for name, rows in members.items() if rows.size)
+    if not present:
         raise BadTable("the owner column is missing in every private row", remedy="name another --owner-column")
-    return [Share(name, np.asarray(members[name][:most], dtype=np.int64)) for name in sorted(members)]
+    return [Share(name, members[name][:most].astype(np.int64)) for name in present]

@@ -14,7 +14,10 @@ def test_the_command_line_imports_nothing_heavy():
     assert not HEAVY & set(done.stdout.split())
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["generate"]])
+COMMANDS = [[], ["train"], ["predict"], ["generate"], ["audit"], ["reproduce"], ["ledger", "show"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(copriv, command):
     outcome = copriv(*command, "--help")
     assert outcome.code == 0

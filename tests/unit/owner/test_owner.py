@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from copriv.errors import LedgerFailure
+from copriv.errors import BadInput, LedgerFailure
+from copriv.losses.sample import Sample
 from copriv.owner.genesis import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
@@ -179,6 +180,17 @@ def test_a_proven_bound_replaces_a_larger_clip():
     assert promise.norm is Norm.L2
     assert promise.clip <= 1.0
     assert promise.sensitivity.value == pytest.approx(2 * promise.clip / 100)
+
+
+@pytest.mark.parametrize(("row", "target"), [(1.1, 0.0), (1e300, 0.0), (0.5, 1.1), (1e-170, 1e200)])
+def test_records_outside_the_terms_are_refused_before_anything_is_answered(promise, row, target):
+    """The bounds of the terms are what keeps a gradient from overflowing, or from being too short to be clipped."""
+    rows = np.zeros((100, 4))
+    rows[3, 0] = row
+    targets = np.zeros(100)
+    targets[5] = target
+    with pytest.raises(BadInput, match="outside the terms"):
+        PrivateResponder(Sample.of_rows(rows, targets), promise)
 
 
 def test_answers_are_clipped_gradients_with_noise(promise, make_sample):

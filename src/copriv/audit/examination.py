@@ -1,0 +1,105 @@
+"""The whole audit of one claim: four tests, from the cheapest to the most patient.
+
+Secure noise cannot be seeded, so a test can be wrong about a correct owner. Whatever fails is therefore tried once
+more with fresh answers and fails only if it fails again: a certificate of 95 % is wrong twice with probability at
+most 1/400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from copriv.audit.canary import audit_canary
+from copriv.audit.certificate import CONFIDENCE
+from copriv.audit.claim import Claim
+from copriv.audit.floating_point import audit_low_bits, split
+from copriv.audit.neighbours import audit_neighbours
+from copriv.audit.pair import axis, diagonal
+from copriv.audit.subject import Subject, build_subject
+from copriv.audit.transcript import LEVEL, audit_transcript
+from copriv.audit.verdict import Verdict
+from copriv.errors import BadInput
+
+BuildSubject: TypeAlias = Callable[[Claim], Subject]
+Tell: TypeAlias = Callable[[int, int], None]
+
+DRAWS = 80_000
+_FEWEST = 100
+_EVERY = 50
+
+
+def _say_nothing(_done: int, _total: int) -> None:
+    """For audits that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look.
+
+    Args:
+        draws: answers from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for the low bits.
+        level: how often a correct owner may fail the transcript test.
+        confidence: of the certificates of the canaries and the low bits.
+    """
+
+    draws: int = DRAWS
+    level: float = LEVEL
+    confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        if self.draws < _FEWEST:
+            raise BadInput(f"{self.draws} draws", remedy=f"give at least {_FEWEST}", value=self.draws)
+
+    @property
+    def along_axis(self) -> int:
+        """Answers from two neighbours along the first axis, where fewer are enough."""
+        return self.draws // 8
+
+    @property
+    def low_bits(self) -> int:
+        """Answers whose low bits are looked at."""
+        return self.draws // 10
+
+
+def examine(
+    claim: Claim,
+    effort: Effort,
+    generator: np.random.Generator,
+    build: BuildSubject = build_subject,
+    tell: Tell = _say_nothing,
+) -> list[Verdict]:
+    """Audit owners of a claim. Records, models and searches come from the generator; the owners' noise cannot."""
+    advance = _Counter(tell, claim.answers + effort.draws + effort.along_axis + effort.low_bits)
+    confidence, parameters = effort.confidence, claim.parameters
+    subject, single, part = build(claim), build(claim.over(1)), build(split(claim))
+    found = [audit_neighbours(subject, generator), audit_transcript(subject, effort.level, generator, advance)]
+    found += confirm(partial(audit_low_bits, part, effort.low_bits, confidence, advance))
+    for direction, draws in ((diagonal(parameters), effort.draws), (axis(parameters), effort.along_axis)):
+        found += confirm(partial(audit_canary, single, direction, draws, confidence, generator, advance))
+    return found
+
+
+def confirm(test: Callable[[], list[Verdict]]) -> list[Verdict]:
+    """What a test finds, or, if that is a failure, what it finds the second time."""
+    found = test()
+    if not all(verdict.passed for verdict in found):
+        found = test()
+    return [msgspec.structs.replace(verdict, false_alarms=verdict.false_alarms**2) for verdict in found]
+
+
+class _Counter:
+    """Adds up what is done, and tells it now and then."""
+
+    def __init__(self, tell: Tell, total: int) -> None:
+        self._tell, self._total, self._done = tell, total, 0
+
+    def __call__(self, count: int) -> None:
+        self._done += count
+        if self._done % _EVERY == 0:
+            self._tell(self._done, max(self._total, self._done))

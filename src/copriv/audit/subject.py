@@ -1,0 +1,128 @@
+"""What is audited: owners as they are, with synthetic records in the place of real ones.
+
+Every answer comes from `Owner.answer`, through its checks, ledger, gradient, clip and noise. An owner says only as
+much as its budget allows; where a test needs more, it asks the next owner with the same records and a ledger of its
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numba
+import numpy as np
+
+from copriv.audit.claim import Claim
+from copriv.errors import ProtocolError
+from copriv.losses.sample import Sample
+from copriv.owner.genesis import begin, fingerprint_of_sample
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.owner.owner import Owner
+from copriv.owner.promise import Promise, make_promise
+from copriv.owner.responder import PrivateResponder, Responder
+from copriv.protocol.messages import Query, Refusal
+from copriv.protocol.terms import Terms
+from copriv.vectors import FloatArray
+
+MakeResponder: TypeAlias = Callable[[Sample, Promise], Responder]
+Advance: TypeAlias = Callable[[int], None]
+
+LIMIT = 1.0
+ROW_NORM = 1.0
+# Targets reach so far beyond the clip that an owner who forgets to clip is off by about this factor.
+REACH = 100.0
+_NAME = "audited"
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """A few records are one core's work; on a busy machine a second thread keeps the first waiting for milliseconds."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Owners that make one claim, all alike but for their records."""
+
+    claim: Claim
+    terms: Terms
+    promise: Promise
+    make_responder: MakeResponder
+
+    @on_one_core()
+    def transcript(self, sample: Sample, thetas: FloatArray, advance: Advance) -> FloatArray:
+        """All that one owner says to a learner that asks at these models."""
+        owner, digest = _opener(self, sample)(), self.terms.digest()
+        answers = np.empty_like(thetas)
+        for number, theta in enumerate(thetas):
+            answers[number] = _ask(owner, digest, number, theta)
+            advance(1)
+        return answers
+
+    @on_one_core()
+    def first_answers(self, sample: Sample, draws: int, advance: Advance) -> FloatArray:
+        """The first answer of many owners with the same records, each asked at θ = 0."""
+        open_owner, digest, theta = _opener(self, sample), self.terms.digest(), np.zeros(self.claim.parameters)
+        answers = np.empty((draws, theta.size))
+        for number in range(draws):
+            answers[number] = _ask(open_owner(), digest, number, theta)
+            advance(1)
+        return answers
+
+
+def build_subject(
+    claim: Claim, promise: Promise | None = None, make_responder: MakeResponder = PrivateResponder
+) -> Subject:
+    """Owners of a claim; a promise or a responder of one's own makes owners that break it."""
+    terms = make_terms(claim)
+    return Subject(claim, terms, honest_promise(claim) if promise is None else promise, make_responder)
+
+
+def honest_promise(claim: Claim) -> Promise:
+    """What an owner promises for a claim, worked out by the owner's own code."""
+    return make_promise(make_terms(claim), claim.guarantee, records=claim.records, answers=claim.answers)
+
+
+def make_terms(claim: Claim) -> Terms:
+    """A study of squared losses whose records can have gradients far beyond the clip."""
+    return Terms(
+        loss="squared",
+        threshold=0.0,
+        parameters=claim.parameters,
+        regularization=1e-5,
+        limit=LIMIT,
+        clip=claim.clip,
+        row_norm=ROW_NORM,
+        target_bound=REACH * claim.clip,
+        rule="paper",
+        horizon=claim.answers,
+        step=1.0,
+        central="proof",
+        dictionary="none",
+    )
+
+
+def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
+    """The one place where owners are made: each call gives one with its whole budget left."""
+    genesis = begin(_NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
+    responder = subject.make_responder(sample, subject.promise)
+    return lambda: Owner(_NAME, subject.terms, subject.promise, responder, MemoryLedger(genesis))
+
+
+def _ask(owner: Owner, digest: str, number: int, theta: FloatArray) -> FloatArray:
+    reply = owner.answer(Query(f"audit-{number}", digest, _NAME, tuple(theta.tolist())))
+    if isinstance(reply, Refusal):
+        raise ProtocolError(
+            f"the audited owner refused an answer that it had promised: {reply.text}",
+            remedy="an audit asks for no more than the claim; correct the owner, or the claim",
+            value=reply.reason,
+        )
+    return np.asarray(reply.values)

@@ -1,0 +1,72 @@
+"""Owners that break their promise, one mistake each; the audit has to catch every one of them.
+
+They are made by the function that makes correct owners, with a promise or a responder of their own.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from copriv.audit.claim import Claim
+from copriv.audit.subject import build_subject, honest_promise
+from copriv.privacy.guarantee import Guarantee
+from copriv.simulation.responder import SimulatedResponder
+from copriv.vectors import Norm
+
+OWNERS = 10
+
+
+def _with_mechanism(promise, mechanism):
+    return replace(promise, calibration=replace(promise.calibration, mechanism=mechanism))
+
+
+def half_noise(claim):
+    promise = honest_promise(claim)
+    mechanism = promise.calibration.mechanism
+    return build_subject(claim, promise=_with_mechanism(promise, type(mechanism)(mechanism.scale / 2)))
+
+
+def l2_bound_used_as_l1(claim):
+    """Theorem 1 of the paper as printed: gradients clipped in L2, Laplace noise for a change of 2C/n in L1."""
+    return build_subject(claim, promise=replace(honest_promise(claim), norm=Norm.L2))
+
+
+def no_cap(claim):
+    """Every answer gets the noise of T/N answers, and T are given."""
+    fewer = honest_promise(claim.over(max(1, claim.answers // OWNERS)))
+    return build_subject(claim, promise=_with_mechanism(honest_promise(claim), fewer.calibration.mechanism))
+
+
+def numpy_noise(claim):
+    generator = np.random.default_rng(5)
+    return build_subject(claim, make_responder=lambda sample, promise: SimulatedResponder(sample, promise, generator))
+
+
+def clip_forgotten(claim):
+    return build_subject(claim, promise=replace(honest_promise(claim), clip=math.inf))
+
+
+TWINS = {twin.__name__: twin for twin in (half_noise, l2_bound_used_as_l1, no_cap, numpy_noise, clip_forgotten)}
+
+
+@pytest.fixture(scope="session")
+def twin():
+    """A broken twin by its name, for a claim."""
+    return lambda name, claim: TWINS[name](claim)
+
+
+@pytest.fixture(scope="session")
+def claim_of():
+    """The claims of these tests."""
+
+    def make(epsilon=1, delta=0.0, answers=1, parameters=10):
+        return Claim(Guarantee.of(epsilon, delta), answers, clip=1.0, records=100, parameters=parameters)
+
+    return make
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(11)

@@ -1,0 +1,82 @@
+"""One answer tells two neighbours apart exactly as well as it may; of a broken owner, better.
+
+Noise of owners cannot be seeded. Twins are caught with a margin of many deviations; a correct owner passes with the
+stated probability.
+"""
+
+import numpy as np
+import pytest
+
+from copriv.audit.canary import audit_canary, log_ratios, place_thresholds
+from copriv.audit.pair import axis, diagonal, make_pair
+from copriv.audit.reference import reference_answer
+
+
+def _ignore(_count):
+    pass
+
+
+def _certified(subject, direction, generator, draws=2000, confidence=0.95):
+    """Certified ε; with δ, the one that takes the noise for Gaussian."""
+    return audit_canary(subject, direction, draws, confidence, generator, _ignore)[-1]
+
+
+@pytest.mark.parametrize(("delta", "draws"), [(0.0, 4000), (1e-6, 12_000)])
+def test_half_noise_is_caught(claim_of, twin, generator, delta, draws):
+    verdict = _certified(twin("half_noise", claim_of(1, delta)), axis(10), generator, draws)
+    assert not verdict.passed
+    assert 1 < verdict.certified < 2.5
+
+
+def test_a_bound_in_the_wrong_norm_is_caught_along_the_diagonal_only(claim_of, twin, generator):
+    """The true ε is √10; along an axis L1 and L2 agree, and there is nothing to see (at 99.9 %)."""
+    subject = twin("l2_bound_used_as_l1", claim_of(1))
+    along_diagonal = _certified(subject, diagonal(10), generator, draws=12_000)
+    assert not along_diagonal.passed
+    assert 1 < along_diagonal.certified < 3.2
+    assert _certified(subject, axis(10), generator, confidence=0.999).passed
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_forgotten_clip_is_caught(claim_of, twin, generator, delta):
+    verdict = _certified(twin("clip_forgotten", claim_of(1, delta)), diagonal(10), generator)
+    assert not verdict.passed
+    assert verdict.certified > 4
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(0.1, 0.0), (1, 0.54), (10, 4.0)])
+def test_what_the_right_mechanism_is_certified_for_by_default(claim_of, epsilon, least):
+    """Simulated noise of the needed scale, seeded: the figures to reach, without waiting for secure noise."""
+    claim = claim_of(epsilon)
+    generator = np.random.default_rng(2)
+    subject = _Simulated(claim, generator)
+    found = [
+        _certified(subject, direction, generator, draws=draws).certified
+        for direction, draws in ((diagonal(10), 80_000), (axis(10), 10_000))
+    ]
+    assert found[0] >= least
+    assert max(found) <= epsilon
+    assert found[1] >= 0.2 * epsilon
+
+
+def test_likelihood_ratios_are_those_of_the_claimed_noise(claim_of, generator):
+    for delta in (0.0, 1e-6):
+        claim = claim_of(2, delta)
+        shift = make_pair(claim, diagonal(10)).shift
+        noise = claim.draw_noise(200_000, generator)
+        ratios = log_ratios(claim, shift, noise)
+        # Under the first table the likelihood ratio itself has mean 1.
+        assert np.exp(ratios).mean() == pytest.approx(1, abs=0.02)
+        thresholds = place_thresholds(claim, shift, generator)
+        assert np.mean(ratios >= thresholds[0]) == pytest.approx(0.1, abs=0.02)
+
+
+class _Simulated:
+    """Answers as they should be, from a seeded stream."""
+
+    def __init__(self, claim, generator):
+        self.claim, self._generator = claim, generator
+
+    def first_answers(self, sample, draws, _advance):
+        exact = reference_answer(sample, np.zeros(self.claim.parameters), self.claim.clip, self.claim.norm)
+        return self.claim.draw_noise(draws, self._generator) + exact

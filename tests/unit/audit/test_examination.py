@@ -1,0 +1,116 @@
+"""A correct owner passes all tests; each broken twin fails at least one, and the command says so."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from copriv.audit import examination
+from copriv.audit.examination import Effort, confirm, examine
+from copriv.audit.verdict import Verdict
+from copriv.cli import audit_job
+from copriv.cli.audit import audit
+from copriv.errors import BadInput
+
+# A correct owner fails each test by chance at most once in a million runs: these are drawn twice, at 99.9 %.
+QUICK = Effort(draws=3000, level=1e-6, confidence=0.999)
+APP = typer.Typer()
+APP.command()(audit)
+
+
+@pytest.fixture
+def copriv_audit():
+    return lambda *arguments: CliRunner().invoke(APP, [*map(str, arguments)], env={"COLUMNS": "200"})
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_a_correct_owner_passes(claim_of, generator, epsilon, delta):
+    told = []
+    verdicts = examine(
+        claim_of(epsilon, delta, answers=100), QUICK, generator, tell=lambda done, total: told.append((done, total))
+    )
+    assert [verdict.name for verdict in verdicts if not verdict.passed] == []
+    assert all(verdict.certified <= verdict.claimed for verdict in verdicts)
+    assert len(verdicts) == (5 if delta == 0 else 7)
+    assert all(done <= total for done, total in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "failing", "draws"),
+    [
+        ("half_noise", "transcript", 600),
+        ("l2_bound_used_as_l1", "neighbours", 600),
+        ("no_cap", "transcript", 600),
+        ("numpy_noise", "low bits", 10_000),
+        ("clip_forgotten", "canary along (1, …, 1)", 600),
+    ],
+)
+def test_every_twin_is_caught(claim_of, twin, generator, name, failing, draws):
+    verdicts = examine(claim_of(1, answers=100), Effort(draws=draws), generator, build=lambda claim: twin(name, claim))
+    assert failing in {verdict.name for verdict in verdicts if not verdict.passed}
+
+
+def _verdict(passed):
+    numbers = {"certified": 0.5, "claimed": 1.0, "statistic": 0.0, "threshold": 0.0, "answers": 1}
+    return Verdict(name="test", false_alarms=0.05, passed=passed, words="", **numbers)
+
+
+@pytest.mark.parametrize(("outcomes", "passed"), [([True], True), ([False, True], True), ([False, False], False)])
+def test_a_failure_counts_when_it_happens_twice(outcomes, passed):
+    left = iter(outcomes)
+    (found,) = confirm(lambda: [_verdict(next(left))])
+    assert found.passed == passed
+    assert found.false_alarms == pytest.approx(0.0025)
+    assert not list(left)
+
+
+def test_too_few_draws_are_refused():
+    with pytest.raises(BadInput):
+        Effort(draws=10)
+
+
+def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
+    monkeypatch.setattr(audit_job, "Effort", lambda draws, level: Effort(draws, level, 0.999))
+    done = copriv_audit("--draws", 600, "--answers", 50, "--delta", 1e-6, "--level", 1e-6, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert set(told) == {"passed", "claimed", "mechanism", "tests", "seconds"}
+    assert told["passed"] is True
+    assert told["claimed"] == {"epsilon": 1.0, "delta": 1e-6, "unit": "record", "adjacency": "replace-one"}
+    assert told["mechanism"] == "gaussian"
+    assert {"name", "certified", "claimed", "statistic", "passed", "words"} <= set(told["tests"][0])
+
+
+def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin):
+    def examine_twin(claim, effort, generator, tell):
+        return examination.examine(claim, effort, generator, lambda claim: twin("half_noise", claim), tell)
+
+    monkeypatch.setattr(audit_job, "examine", examine_twin)
+    done = copriv_audit("--draws", 600, "--answers", 50)
+    assert done.exit_code == 1
+    assert "FAILED" in done.stdout
+    assert "refuted" in done.stdout
+    assert "replace-one" in done.stdout
+
+
+def test_a_bound_that_is_infinite_can_be_shown():
+    assert audit_job._numbers(Verdict(**(_as_dict(_verdict(passed=False)) | {"certified": np.inf})))[0] == "no bound"
+
+
+def _as_dict(verdict):
+    return {field: getattr(verdict, field) for field in verdict.__struct_fields__}
+
+
+def test_the_command_and_the_audit_have_the_same_defaults():
+    given = {name: option.default for name, option in inspect.signature(audit).parameters.items()}
+    assert (given["draws"], given["level"]) == (Effort().draws, Effort().level)
+
+
+def test_help_teaches(copriv_audit):
+    done = copriv_audit("--help")
+    assert "copriv audit --epsilon 1" in done.stdout
+    assert "--json" in done.stdout
