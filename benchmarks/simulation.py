@@ -81,14 +81,14 @@ def time_iterations(owners: int, records: int) -> float:
 
 
 def million_owners() -> list[object]:
-    """One million owners, ten answers each."""
+    """One million owners, ten answers each on average."""
     owners, answers = 1_000_000, 10
     statistics, rule = [Statistics.of(make_sample(1000, 0))], equal_rule(owners, 1000)
     started = time.perf_counter()
     paths = simulate(
         rule,
         statistics,
-        laplace(owners, answers),
+        laplace(owners, 10**9),
         horizon=owners * answers,
         runs=1,
         seed=0,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 
 import msgspec
 import numpy as np
@@ -172,7 +173,7 @@ def _show(told: list[Told], page: Path, seconds: float) -> None:
         table.add_column(heading)
     for finding in told:
         agrees = "see it" if finding.agrees is None else "yes" if finding.agrees else "no"
-        table.add_row(finding.figure, finding.paper, finding.ours, agrees)
+        table.add_row(finding.figure, finding.paper, shorten(finding.ours, 300, placeholder=" …"), agrees)
     console = Console()
     console.print(table)
     console.print(f"{page} ({seconds:.0f} s)")

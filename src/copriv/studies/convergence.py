@@ -87,7 +87,9 @@ def _findings(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
         f"ε = {e:g}: {o.median[0]:.2g} → {o.median[-1]:.2g}" for e, o in zip(EPSILONS, outcomes, strict=True)
     )
     return (
-        Finding("The median falls with k until it is near the solution.", told, all(falls)),
+        Finding(
+            "The median falls with k until it is near the solution (for hospitals: for large ε).", told, all(falls)
+        ),
         Finding(
             "A larger ε ends at a better model.", " > ".join(f"{end:.2g}" for end in ends), ends == sorted(ends)[::-1]
         ),

@@ -16,6 +16,7 @@ from copriv.studies.world import World
 EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.1, 10, 9))
 NO_NOISE = 1e12
 _EXPECTED = (-2.2, -1.8)
+_SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)
 
 
 def surface(world: World, settings: Settings, owners: int, sizes: Sequence[int]) -> list[Figure]:
@@ -60,8 +61,27 @@ def budgets(world: World, settings: Settings, owners: Sequence[Statistics]) -> l
     bound = fit_bound(table["psi"].to_numpy() - floor * 0.999, shape)
     table = table.with_columns(pl.Series("bound", bound.constant * shape + floor))
     noisy = table.filter(pl.Series(noise_dominates(table["psi"].to_numpy(), floor)))
+    findings = (
+        _slope_finding("ε", noisy, "epsilon"),
+        _slope_finding("n", _smaller_owners(world, settings, step), "records"),
+        _fit_finding(bound),
+    )
     title = f"E ψ(θ$_{{L,T}}$) against ε, {len(owners)} owners, mean of {settings.runs} runs"
-    return [Figure("b1", title, table, (_slope_finding("ε", noisy, "epsilon"), _fit_finding(bound)), draw_budgets)]
+    return [Figure("b1", title, table, findings, draw_budgets)]
+
+
+def _smaller_owners(world: World, settings: Settings, step: float) -> pl.DataFrame:
+    """E ψ where noise dominates (the smallest ε) if every owner had only a part of its records."""
+    parts = [world.owners(share) for share in _SHARES]
+    outcomes = settings.run_cells(
+        [world.cell(part, EPSILONS[0], step, runs=settings.runs, seed=settings.seed) for part in parts]
+    )
+    return pl.DataFrame(
+        {
+            "records": [sum(owner.records for owner in part) for part in parts],
+            "psi": [outcome.mean for outcome in outcomes],
+        }
+    )
 
 
 def draw_surface(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401

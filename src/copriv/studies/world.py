@@ -81,9 +81,9 @@ class World:
             )
         return tuple(Statistics.of(_slice(pool, i * records, (i + 1) * records)) for i in range(owners))
 
-    def owners(self) -> tuple[Statistics, ...]:
-        """Every owner as it is."""
-        return tuple(Statistics.of(sample) for sample in self.samples)
+    def owners(self, share: float = 1.0) -> tuple[Statistics, ...]:
+        """Every owner as it is, or with only the first share of its records."""
+        return tuple(Statistics.of(_slice(s, 0, max(1, int(s.records * share)))) for s in self.samples)
 
     def step(self, sizes: Sequence[int]) -> float:
         """The step that does best on the public rows at ε = 10, if every owner looks like them."""

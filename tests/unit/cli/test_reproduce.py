@@ -9,7 +9,7 @@ import pytest
     ("study", "file", "options", "slopes"),
     [
         ("lending", "lending_887k_categories.parquet", ["--target", "grade", "--ordinal"], {"ε", "n"}),
-        ("hospital", "hospital_heart_failure_2024.parquet", ["--min-records", "200"], {"ε"}),
+        ("hospital", "hospital_heart_failure_2024.parquet", ["--min-records", "200"], {"ε", "n"}),
     ],
 )
 def test_real_records_show_the_papers_slopes(copriv, real_data, tmp_path, study, file, options, slopes):
