@@ -1,6 +1,10 @@
-"""One suite for every ledger: in memory, on disk, and on disk but opened anew before every call."""
+"""One suite for every ledger: in memory, on disk, and on disk with the process killed after every call."""
 
+import os
+import pickle
+import signal
 import sqlite3
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -8,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
+from copriv import errors
+from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal, QueryConflict
 from copriv.owner.book import Genesis
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -24,31 +29,50 @@ def reserve(ledger, query="q", question="?", charge=CHARGE, study="study", allow
     return ledger.reserve(query, question, charge, study, allowance)
 
 
-class Reopened:
-    """A ledger that forgets everything but its file between two calls."""
+class Killed:
+    """A ledger whose process is killed (SIGKILL) after every call: the next one starts from what is on disk."""
 
     def __init__(self, path):
         self._path = path
 
     def __getattr__(self, name):
         def call(*arguments):
-            ledger = SqliteLedger(self._path)
-            try:
-                return getattr(ledger, name)(*arguments)
-            finally:
-                ledger.close()
+            ours, theirs = os.pipe()
+            with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+                child = os.fork()
+            if child == 0:
+                os.write(theirs, pickle.dumps(self._outcome(name, arguments)))
+                os.kill(os.getpid(), signal.SIGKILL)
+            os.close(theirs)
+            with os.fdopen(ours, "rb") as pipe:
+                kind, value = pickle.loads(pipe.read())  # noqa: S301
+            assert os.waitpid(child, 0)[1] == signal.SIGKILL
+            if kind == "returned":
+                return value
+            raise getattr(errors, kind)(value, remedy="as it was in the process that was killed")
 
         return call
 
+    def _outcome(self, name, arguments):
+        """What the call returns or raises, in a form that travels; the connection is left open for the kill."""
+        try:
+            return "returned", getattr(SqliteLedger(self._path), name)(*arguments)
+        except CoprivError as problem:
+            return type(problem).__name__, problem.problem
 
-@pytest.fixture(params=["memory", "sqlite", "reopened"])
+
+@pytest.fixture(params=["memory", "sqlite", "killed"])
 def ledger(request, tmp_path):
     if request.param == "memory":
         yield MemoryLedger(GENESIS)
         return
     made = SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
-    yield made if request.param == "sqlite" else Reopened(tmp_path / "ledger.sqlite")
+    if request.param == "sqlite":
+        yield made
+        made.close()
+        return
     made.close()
+    yield Killed(tmp_path / "ledger.sqlite")
 
 
 def test_a_new_ledger_has_spent_nothing(ledger):

@@ -30,6 +30,11 @@ from copriv.simulation.consortium import Consortium, Watch, assemble, measure, r
 from copriv.simulation.study import Noise, Study, design
 from copriv.vectors import FloatArray
 
+_NEW_LEDGERS = (
+    "this run has ledgers of its own; what several runs on the same records lose adds up, so let them share one budget "
+    "with --ledgers DIR"
+)
+
 
 class Start(msgspec.Struct, frozen=True):
     """How a run was started, kept in its folder so that it can be resumed."""
@@ -104,6 +109,8 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         intake = take_records(job.options, job.seed, tell)
     for notice in intake.notices:
         console.print(f"note: {notice}", style="dim", highlight=False)
+    if job.noise == "secure" and job.options.data is not None and job.options.ledgers is None:
+        console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
     with bar(console, "choosing clip and step on the public rows"):
         return intake, design(intake, make_wishes(job.options, intake, job.seed))
 

@@ -188,6 +188,8 @@ def test_ledgers_can_be_shared_by_runs_until_the_budget_is_gone(train, copriv, t
             for path in (tmp_path / "shared").glob("*.sqlite"):
                 copriv("ledger", "epoch", path, "--epsilon", "1.5", "--signed-off-by", "an officer")
     assert spent == [0, 2]
+    assert "--ledgers" not in outcome.err
+    assert "share one budget with --ledgers" in train("--out", "alone").err
     assert "left, and this study may take" in outcome.err
     assert not (tmp_path / "run2").exists()
 
