@@ -117,14 +117,14 @@ def simulate(
     best = joint.fitness(joint.minimiser(rule.regularization), rule.regularization)
     state, packed = _State.begin(rule, noise, runs), _pack(rule, noise, kinds)
     streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
-    met = np.empty((runs, horizon), dtype=np.int32)
+    met, gammas = np.empty((runs, horizon), dtype=np.int32), unequal_availability(rule)
     psi = np.empty((runs, horizon))
     piece = max(1, _NUMBERS_AT_ONCE // (runs * rule.parameters))
     for first in range(0, horizon, piece):
         span = slice(first, min(first + piece, horizon))
         size = span.stop - span.start
         for r, (schedule, _) in enumerate(streams):
-            met[r, span] = draw_meetings(rule, size, schedule)
+            met[r, span] = draw_meetings(rule.owners, gammas, size, schedule)
         unit = np.stack([draw_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
         _advance(rule, statistics, packed, joint, best, met[:, span], unit, state, psi[:, span])
     return Paths(psi, met, noise.caps - state.left, state.central)
@@ -163,12 +163,17 @@ def _require(rule: PaperRule, statistics: Sequence[Statistics], noise: Noise, ki
             )
 
 
-def draw_meetings(rule: PaperRule, size: int, stream: np.random.Generator) -> IntArray:
-    """The owners of the next meetings; equal rates need no table of a million probabilities."""
-    gammas = rule.availability
-    if min(gammas) == max(gammas):
-        return stream.integers(rule.owners, size=size)
-    return np.asarray(stream.choice(rule.owners, size=size, p=gammas), dtype=np.int64)
+def unequal_availability(rule: PaperRule) -> FloatArray | None:
+    """γ_i of every owner, or None if all are equal: a million equal probabilities need no table."""
+    gammas = np.asarray(rule.availability)
+    return None if np.all(gammas == gammas[0]) else gammas
+
+
+def draw_meetings(owners: int, gammas: FloatArray | None, size: int, stream: np.random.Generator) -> IntArray:
+    """The owners of the next meetings."""
+    if gammas is None:
+        return stream.integers(owners, size=size)
+    return np.asarray(stream.choice(owners, size=size, p=gammas), dtype=np.int64)
 
 
 def draw_unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Generator) -> FloatArray:

@@ -18,7 +18,7 @@ from copriv.losses.passes import clipped_average_gradients
 from copriv.losses.sample import Sample
 from copriv.rules.paper import PaperRule, PaperState
 from copriv.schedule.trace import Trace
-from copriv.simulation.quadratic import Noise, Paths, draw_meetings, draw_unit_noise
+from copriv.simulation.quadratic import Noise, Paths, draw_meetings, draw_unit_noise, unequal_availability
 from copriv.vectors import FloatArray, IntArray, Norm
 
 
@@ -69,7 +69,7 @@ def simulate_records(
 
 def _owners_met(rule: PaperRule, horizon: int, trace: Trace | None, stream: np.random.Generator) -> IntArray:
     if trace is None:
-        return draw_meetings(rule, horizon, stream)
+        return draw_meetings(rule.owners, unequal_availability(rule), horizon, stream)
     return np.asarray([meeting.owner for meeting in trace.meetings[:horizon]], dtype=np.int64)
 
 
