@@ -34,7 +34,7 @@ class Life:
         with suppress(BrokenPipeError, ConnectionResetError):
             self.channel.send_bytes(data)
 
-    def receive(self, patience=60.0):
+    def receive(self, patience=2.0):
         """The next thing it says, or None if it is dead or says nothing for that long."""
         try:
             return self.channel.recv_bytes() if self.channel.poll(patience) else None
