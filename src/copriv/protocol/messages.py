@@ -2,6 +2,8 @@
 
 Every answer carries a receipt: how many entries the owner's ledger had after it, and the head of its hash chain. The
 learner echoes the newest receipt it holds. A ledger that is behind its own receipt was rolled back, and says so.
+
+How learner and owners find each other is said in `meeting`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ import msgspec
 
 from copriv.privacy.release import Release
 
-Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed"]
+Reason = Literal[
+    "oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"
+]
+Kind = Literal["gradient", "loss"]
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
@@ -23,7 +28,7 @@ class Receipt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Query(msgspec.Struct, frozen=True, tag="query"):
-    """The learner asks an owner for its average gradient at θ; the id makes a repetition free.
+    """The learner asks an owner for its average gradient (or loss) at θ; the id makes a repetition free.
 
     The receipt is the newest one that the learner holds from this owner.
     """
@@ -33,10 +38,11 @@ class Query(msgspec.Struct, frozen=True, tag="query"):
     owner: str
     theta: tuple[float, ...]
     receipt: Receipt | None = None
+    kind: Kind = "gradient"
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
-    """The owner's noisy average gradient, the record of its release, and the receipt for it."""
+    """The owner's noisy average, the record of its release, and the receipt for it."""
 
     id: str
     owner: str
@@ -46,7 +52,10 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
-    """The owner says no; the words depend on the query and the account, never on a record."""
+    """The owner says no; the words depend on the query and the account, never on a record.
+
+    One reason is the learner's own word: an answer that is not one to the query was "garbage".
+    """
 
     id: str
     owner: str
@@ -55,3 +64,12 @@ class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
 
 
 Reply: TypeAlias = Answer | Refusal
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """Nobody has replied in time. Not a message: what a transport says when there is none.
+
+    The query may have been charged all the same, so it stays open: the owner is asked the same again when it is back.
+    """
+
+    owner: str

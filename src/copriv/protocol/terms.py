@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Literal
 
 import msgspec
 
 from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+
+Meeting = Literal["broadcast", "request"]
+Clock = Literal["always", "poisson"]
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +32,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         step: the rule's step.
         central: which central step Algorithm 1 takes.
         dictionary: SHA-256 of the dictionary.
+        answers: K, the most answers of an owner; 0 if each owner chooses its own.
+        epsilon: ε asked of every owner; 0 if each owner chooses its own. It is the owner who promises, not the terms.
+        delta: δ asked of every owner.
+        meeting: who speaks first: the learner (broadcast) or the owner (request).
+        clock: whether owners are always on or tick with a Poisson rate of their own.
+        evaluations: how often an owner may be asked for its average loss.
+        evaluation_share: the part of every owner's budget that is set aside for that.
+        loss_bound: the most that one record's loss may count in an evaluation.
     """
 
     loss: str
@@ -43,12 +55,23 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     step: float
     central: str
     dictionary: str
+    answers: int = 0
+    epsilon: float = 0.0
+    delta: float = 0.0
+    meeting: Meeting = "request"
+    clock: Clock = "always"
+    evaluations: int = 0
+    evaluation_share: float = 0.0
+    loss_bound: float = 0.0
 
     def __post_init__(self) -> None:
         if not (self.clip > 0 and self.clip < float("inf")):
             raise BadInput(f"the clip is {self.clip}", remedy="give a finite number greater than 0", value=self.clip)
         if self.horizon < 1:
             raise BadInput(f"the horizon is {self.horizon}", remedy="give at least 1 iteration", value=self.horizon)
+        if self.answers < 0:
+            raise BadInput(f"{self.answers} answers", remedy="give at least 1, or 0 for no cap", value=self.answers)
+        _require_evaluation(self)
 
     def objective(self) -> Objective:
         """The fitness that these terms describe."""
@@ -57,3 +80,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """SHA-256 of the canonical text of the terms; it travels with every message."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+
+def _require_evaluation(terms: Terms) -> None:
+    """Evaluations are either forbidden altogether, or have a share of the budget and a bound."""
+    if terms.evaluations == 0 and terms.evaluation_share == 0:
+        return
+    if terms.evaluations < 1 or not 0 < terms.evaluation_share < 1 or not 0 < terms.loss_bound < float("inf"):
+        raise BadInput(
+            f"{terms.evaluations} evaluations with {terms.evaluation_share:g} of the budget and a loss bound of "
+            f"{terms.loss_bound:g}",
+            remedy="give at least 1 evaluation, a share between 0 and 1 and a finite bound above 0, or none of them",
+            value=terms.evaluations,
+        )

@@ -1,0 +1,82 @@
+"""The subjects on which learner and owners speak, and who may use which. Nothing is wider than it must be.
+
+A query goes to one process of one owner, so that a copy of an owner never hears it. Replies go to inboxes that only
+their holder may listen to; an owner may write to the learner's only in reply to a message it was sent.
+"""
+
+from __future__ import annotations
+
+import re
+
+from copriv.errors import BadInput
+
+CALL = "copriv.call"
+LEARNER = "copriv.learner"
+LEARNER_INBOX = "copriv.inbox.learner"
+EVERY_HELLO = "copriv.hello.*"
+EVERY_CLAIM = "copriv.claim.*"
+EVERY_QUERY = "copriv.query.*.*"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+
+
+def require_name(name: str) -> str:
+    """An owner's name is part of subjects, files and certificates, so it is plain.
+
+    >>> require_name("first-bank")
+    'first-bank'
+    """
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"the owner name {name!r}",
+            remedy="use letters, digits, - and _, at most 60 of them, beginning with a letter or digit",
+            value=name,
+        )
+    return name
+
+
+def hello(owner: str) -> str:
+    """Where an owner says that it is there."""
+    return f"copriv.hello.{owner}"
+
+
+def claim(owner: str) -> str:
+    """Where an owner says that it is ready."""
+    return f"copriv.claim.{owner}"
+
+
+def query(owner: str, instance: str) -> str:
+    """Where one process of an owner is asked."""
+    return f"copriv.query.{owner}.{instance}"
+
+
+def inbox(owner: str) -> str:
+    """Where an owner receives replies to what it says."""
+    return f"copriv.inbox.owner.{owner}"
+
+
+def sender(subject: str) -> str:
+    """The owner that a hello or claim comes from: the broker lets nobody else write there.
+
+    >>> sender(claim("bank"))
+    'bank'
+    """
+    return subject.rsplit(".", 1)[1]
+
+
+def learner_permissions() -> dict[str, object]:
+    """What the learner may write and hear."""
+    return {
+        "publish": {"allow": [CALL, LEARNER, EVERY_QUERY]},
+        "subscribe": {"allow": [LEARNER, EVERY_HELLO, EVERY_CLAIM, f"{LEARNER_INBOX}.>"]},
+        "allow_responses": {"max": 1, "expires": "1m"},
+    }
+
+
+def owner_permissions(owner: str) -> dict[str, object]:
+    """What one owner may write and hear."""
+    return {
+        "publish": {"allow": [hello(owner), claim(owner)]},
+        "subscribe": {"allow": [CALL, query(owner, "*"), f"{inbox(owner)}.>"]},
+        "allow_responses": {"max": 1, "expires": "10m"},
+    }
