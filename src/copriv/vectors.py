@@ -46,7 +46,7 @@ def compiled(function: _Function) -> _Function:
 
     Arithmetic is strictly as written, so that one function gives the same bits wherever it is called.
     """
-    return cast(_Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(_Function, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
 
 
 def compiled_reordered(function: _Function) -> _Function:

@@ -90,7 +90,7 @@ def allow_open_files(ledgers: int) -> None:
 
 
 def _require_room(ledger: SqliteLedger, promise: Promise, dataset: str) -> None:
-    book, wanted = ledger.book(), promise.calibration.budget
+    book, wanted = ledger.book(), promise.budget
     book.require_dataset(dataset)
     if wanted.measure != book.budget.measure:
         raise LedgerRefusal(

@@ -10,7 +10,9 @@ import typer
 
 from copriv.cli.audit import audit
 from copriv.cli.generate import generate
+from copriv.cli.learner import learner
 from copriv.cli.ledger import ledger
+from copriv.cli.owner import owner
 from copriv.cli.predict import predict
 from copriv.cli.reproduce import reproduce
 from copriv.cli.train import train
@@ -19,6 +21,8 @@ from copriv.errors import CoprivError
 BAD_INPUT = 2
 BROKEN = 70
 INTERRUPTED = 130
+
+_EXTRAS = {"nats": "consortium", "cryptography": "consortium", "tomli_w": "consortium", "dask": "dask"}
 
 app = typer.Typer(
     name="copriv",
@@ -35,6 +39,8 @@ app.command()(generate)
 app.command()(audit)
 app.command()(reproduce)
 app.add_typer(ledger, name="ledger")
+app.add_typer(learner, name="learner")
+app.add_typer(owner, name="owner")
 
 
 @app.callback(invoke_without_command=True)
@@ -59,6 +65,12 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _complain("interrupted; what owners have answered is on record in their ledgers")
         sys.exit(INTERRUPTED)
+    except ModuleNotFoundError as problem:
+        extra = _EXTRAS.get(str(problem.name).partition(".")[0])
+        if extra is None:
+            raise
+        _complain(f"error: {problem.name} is not installed", f"remedy: pip install 'copriv[{extra}]'")
+        sys.exit(BAD_INPUT)
     except Exception as problem:
         if os.environ.get("COPRIV_TRACEBACK"):
             raise

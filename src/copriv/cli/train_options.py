@@ -112,7 +112,7 @@ def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
         limit=options.box,
         rates=None if options.rates is None else _rates(options.rates, names),
         accountant=options.accountant,
-        trace=None if options.schedule is None else _trace(options.schedule),
+        trace=None if options.schedule is None else read_trace(options.schedule),
     )
 
 
@@ -167,7 +167,8 @@ def _rates(path: Path, names: list[str]) -> tuple[float, ...]:
     return tuple(rates)
 
 
-def _trace(path: Path) -> Trace:
+def read_trace(path: Path) -> Trace:
+    """A recorded schedule."""
     if not path.is_file():
         raise BadInput(f"there is no schedule {path}", remedy="give the schedule.json of a run folder", value=str(path))
     return Trace.from_json(path.read_bytes())

@@ -1,17 +1,22 @@
-"""The learner's checkpoint: SQLite, one transaction after every meeting. A killed run goes on where it stood."""
+"""The learner's checkpoint: SQLite, one transaction a meeting. A killed run goes on where it stood.
+
+Along a known schedule every meeting is saved when it is over. In a live run it is held until the next query is put on
+record, and both are committed together: if the learner dies in between, it asks the same again and gets the same bytes.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from copriv.errors import CoprivError
 from copriv.learner.learner import Iteration, Position
-from copriv.protocol.messages import Answer, Receipt
+from copriv.protocol.messages import Answer, Query, Receipt
+from copriv.protocol.wire import decode_query, encode
 from copriv.rules.rule import Rule
 from copriv.vectors import FloatArray
 
@@ -19,10 +24,34 @@ State = TypeVar("State")
 
 _SCHEMA = (
     "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT, terms TEXT, schedule TEXT) STRICT",
+    "CREATE TABLE unanswered (owner TEXT PRIMARY KEY, query BLOB NOT NULL) STRICT",
     "CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER, state BLOB) STRICT",
     "CREATE TABLE receipt (owner TEXT PRIMARY KEY, sequence INTEGER NOT NULL, head TEXT NOT NULL) STRICT",
-    "CREATE TABLE reply (number INTEGER PRIMARY KEY, owner TEXT NOT NULL, outcome TEXT NOT NULL, model BLOB) STRICT",
+    """CREATE TABLE reply (
+    number  INTEGER PRIMARY KEY,
+    owner   TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    query   TEXT NOT NULL,
+    time    REAL NOT NULL,
+    nano    INTEGER NOT NULL,
+    model   BLOB
+) STRICT""",
 )
+
+
+def _nothing() -> None:
+    """Nothing is held."""
+
+
+class Entry(NamedTuple):
+    """One meeting as it is kept: whom, what came of it, which query it answered, when, and what it cost the owner."""
+
+    number: int
+    owner: str
+    outcome: str
+    query: str
+    time: float
+    nano: int
 
 
 class Checkpoint:
@@ -44,6 +73,7 @@ class Checkpoint:
         if found is None:
             raise CoprivError(f"the checkpoint {path} is empty", remedy="start the run anew", value=str(path))
         self.run, self.terms, self.schedule = found
+        self._held: Callable[[], None] = _nothing
 
     @classmethod
     def create(cls, path: Path, *, run: str, terms: str, schedule: str) -> Checkpoint:
@@ -71,36 +101,70 @@ class Checkpoint:
             )
 
     def position(self, rule: Rule[State]) -> Position[State] | None:
-        """Where the run stands, or None if it has not met anybody yet."""
+        """Where the run stands, or None if nobody has been met or asked yet."""
         with self._failures():
             row = self._connection.execute("SELECT number, state FROM position").fetchone()
             receipts = self._connection.execute("SELECT owner, sequence, head FROM receipt").fetchall()
-        if row is None:
+            queries = self._connection.execute("SELECT owner, query FROM unanswered").fetchall()
+        if row is None and not queries:
             return None
-        return Position(row[0], rule.unpack(row[1]), {owner: Receipt(number, head) for owner, number, head in receipts})
+        number, state = (0, rule.begin()) if row is None else (row[0], rule.unpack(row[1]))
+        held = {owner: Receipt(sequence, head) for owner, sequence, head in receipts}
+        return Position(number, state, held, {owner: decode_query(query) for owner, query in queries})
 
     def save(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
         """One meeting and everything it changed, in one transaction."""
-        reply = iteration.reply
-        outcome = "answer" if isinstance(reply, Answer) else reply.reason
+        with self._transaction():
+            self._write(rule, iteration, keep_model)
+
+    def hold(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
+        """Save a meeting together with the query that follows it."""
+        self._held = lambda: self._write(rule, iteration, keep_model)
+
+    def intend(self, query: Query) -> None:
+        """Put on record, before it is asked, that this is asked next; and what is held."""
+        with self._transaction():
+            self._held()
+            self._connection.execute(
+                "INSERT INTO unanswered VALUES (?, ?) ON CONFLICT (owner) DO NOTHING", (query.owner, encode(query))
+            )
+        self._held = _nothing
+
+    def flush(self) -> None:
+        """Put on record what is held."""
+        if self._held is not _nothing:
+            with self._transaction():
+                self._held()
+            self._held = _nothing
+
+    def _write(self, rule: Rule[State], iteration: Iteration[State], keep_model: bool) -> None:
+        reply, execute = iteration.reply, self._connection.execute
+        outcome, nano = ("answer", reply.release.nano) if isinstance(reply, Answer) else (reply.reason, 0)
         model = rule.model(iteration.state).tobytes() if keep_model else None
+        execute(
+            "INSERT INTO position VALUES (1, ?, ?) "
+            "ON CONFLICT (one) DO UPDATE SET number = excluded.number, state = excluded.state",
+            (iteration.number, rule.pack(iteration.state)),
+        )
+        execute(
+            "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (iteration.number, reply.owner, outcome, iteration.query.id, iteration.meeting.time, nano, model),
+        )
+        execute("DELETE FROM unanswered WHERE owner = ?", (reply.owner,))
+        if isinstance(reply, Answer):
+            execute(
+                "INSERT INTO receipt VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDATE "
+                "SET sequence = excluded.sequence, head = excluded.head WHERE excluded.sequence > receipt.sequence",
+                (reply.owner, reply.receipt.sequence, reply.receipt.head),
+            )
+
+    def log(self) -> list[Entry]:
+        """Every meeting so far, in order."""
         with self._failures():
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(
-                "INSERT INTO position VALUES (1, ?, ?) "
-                "ON CONFLICT (one) DO UPDATE SET number = excluded.number, state = excluded.state",
-                (iteration.number, rule.pack(iteration.state)),
-            )
-            self._connection.execute(
-                "INSERT INTO reply VALUES (?, ?, ?, ?)", (iteration.number, reply.owner, outcome, model)
-            )
-            if isinstance(reply, Answer):
-                self._connection.execute(
-                    "INSERT INTO receipt VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDATE "
-                    "SET sequence = excluded.sequence, head = excluded.head WHERE excluded.sequence > receipt.sequence",
-                    (reply.owner, reply.receipt.sequence, reply.receipt.head),
-                )
-            self._connection.execute("COMMIT")
+            rows = self._connection.execute(
+                "SELECT number, owner, outcome, query, time, nano FROM reply ORDER BY number"
+            ).fetchall()
+        return [Entry(*row) for row in rows]
 
     def models(self) -> dict[int, FloatArray]:
         """The models that were kept, by iteration."""
@@ -121,6 +185,18 @@ class Checkpoint:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._failures():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -1,19 +1,17 @@
-"""The learner's loop: for each meeting of a schedule, ask, absorb, tell."""
+"""The learner's loop: meet an owner, ask, absorb, tell. Along a schedule, or with whoever comes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from copriv.errors import ProtocolError
-from copriv.protocol.messages import Answer, Query, Receipt, Refusal, Reply
+from copriv.protocol.messages import Answer, Query, Receipt, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
 from copriv.rules.rule import Rule
 from copriv.schedule.trace import Meeting
-from copriv.vectors import FloatArray
 
 State = TypeVar("State")
 
@@ -25,6 +23,7 @@ class Iteration(Generic[State]):
     number: int
     meeting: Meeting
     state: State
+    query: Query
     reply: Reply
 
     @property
@@ -35,63 +34,148 @@ class Iteration(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Position(Generic[State]):
-    """Where a run stands: the meetings done, the state after them, and the newest receipt of each owner."""
+    """Where a run stands.
+
+    Args:
+        number: the meetings done.
+        state: the state after them.
+        receipts: the newest receipt of each owner.
+        unanswered: the query of each owner that was asked and has not replied.
+    """
 
     number: int
     state: State
     receipts: Mapping[str, Receipt]
+    unanswered: Mapping[str, Query] = field(default_factory=dict)
 
 
-def train(
-    rule: Rule[State],
-    meetings: Sequence[Meeting],
-    transport: Transport,
-    *,
-    owners: Sequence[str],
-    terms: str,
-    run: str,
-    position: Position[State] | None = None,
-) -> Iterator[Iteration[State]]:
-    """Train along a schedule, yielding after every meeting.
-
-    A query's id and model follow from the run and the state. So whoever was killed while a query was under way asks the
-    same again under the same id, and the owner's ledger answers with the same bytes: nothing is lost, doubled or paid
-    for twice.
+@dataclass(frozen=True, slots=True)
+class Learning(Generic[State]):
+    """What stays the same during a run.
 
     Args:
         rule: the learner's rule.
-        meetings: who is reachable when.
-        transport: carries the queries.
         owners: the owners' names, in the order of the rule and the schedule.
         terms: digest of the agreed terms.
         run: a name for this run, unique to it; query ids start with it.
-        position: where to go on, instead of the beginning.
     """
-    start = Position(0, rule.begin(), {}) if position is None else position
-    state, receipts = start.state, dict(start.receipts)
-    for number, meeting in enumerate(meetings[start.number :], start=start.number + 1):
-        name = owners[meeting.owner]
-        theta = rule.question(state, meeting.owner)
-        query = Query(f"{run}:{number}", terms, name, tuple(theta.tolist()), receipts.get(name))
+
+    rule: Rule[State]
+    owners: Sequence[str]
+    terms: str
+    run: str
+
+    def start(self) -> Position[State]:
+        """Before the first meeting."""
+        return Position(0, self.rule.begin(), {})
+
+    def question(self, position: Position[State], owner: int) -> Query:
+        """What an owner is asked next: what it has not answered yet, or else a new question.
+
+        A query's id and model follow from the run and the state. So whoever was killed while a query was under way asks
+        the same again under the same id, and the owner's ledger answers with the same bytes: nothing is lost, doubled
+        or paid for twice.
+        """
+        name = self.owners[owner]
+        if name in position.unanswered:
+            return position.unanswered[name]
+        theta = self.rule.question(position.state, owner)
+        identity = f"{self.run}:{position.number + 1}"
+        return Query(identity, self.terms, name, tuple(theta.tolist()), position.receipts.get(name))
+
+    def absorb(self, position: Position[State], owner: int, query: Query, reply: Reply) -> Position[State]:
+        """The position after a reply."""
+        unanswered = {name: open_query for name, open_query in position.unanswered.items() if name != query.owner}
+        if not isinstance(reply, Answer):
+            return Position(position.number + 1, position.state, position.receipts, unanswered)
+        state = self.rule.absorb(position.state, owner, np.asarray(reply.values, dtype=np.float64))
+        receipts = {**position.receipts, query.owner: _newest(position.receipts.get(query.owner), reply.receipt)}
+        return Position(position.number + 1, state, receipts, unanswered)
+
+
+class Company(Protocol):
+    """Whoever is reachable, as time goes by."""
+
+    def ready(self, number: int) -> Meeting | None:
+        """The owner to be met next, if one is there already."""
+
+    def wait(self, number: int) -> Meeting | None:
+        """Wait for the owner to be met next; None if nobody will come any more."""
+
+
+class Journal(Protocol):
+    """Where a live run is kept, so that it goes on where it stood."""
+
+    def intend(self, query: Query) -> None:
+        """Put on record, before it is asked, that this is asked next."""
+
+    def flush(self) -> None:
+        """Put on record what has been absorbed."""
+
+
+def train(
+    learning: Learning[State],
+    meetings: Sequence[Meeting],
+    transport: Transport,
+    position: Position[State] | None = None,
+) -> Iterator[Iteration[State]]:
+    """Train along a schedule that is known ahead, yielding after every meeting; a silent owner is waited for."""
+    here = learning.start() if position is None else position
+    for meeting in meetings[here.number :]:
+        query = learning.question(here, meeting.owner)
+        while isinstance(reply := transport.ask(query), Silence):
+            pass
+        checked = check(query, reply)
+        here = learning.absorb(here, meeting.owner, query, checked)
+        yield Iteration(here.number, meeting, here.state, query, checked)
+
+
+def attend(
+    learning: Learning[State],
+    company: Company,
+    transport: Transport,
+    journal: Journal,
+    *,
+    horizon: int,
+    position: Position[State] | None = None,
+) -> Iterator[Iteration[State]]:
+    """Train with whoever comes, one at a time, yielding after every meeting.
+
+    Whom the learner meets cannot be drawn again after a crash, so it is put on record before the owner is asked. An
+    owner that stays silent is passed over; it is asked the same again when it is back.
+    """
+    here = learning.start() if position is None else position
+    while here.number < horizon:
+        meeting = company.ready(here.number + 1)
+        if meeting is None:
+            journal.flush()
+            meeting = company.wait(here.number + 1)
+        if meeting is None:
+            return
+        query = learning.question(here, meeting.owner)
+        journal.intend(query)
         reply = transport.ask(query)
-        if isinstance(reply, Answer):
-            state = rule.absorb(state, meeting.owner, _values(query, reply))
-            receipts[name] = _newest(receipts.get(name), reply.receipt)
-        yield Iteration(number, meeting, state, reply)
+        if isinstance(reply, Silence):
+            unanswered = {**here.unanswered, query.owner: query}
+            here = Position(here.number, here.state, here.receipts, unanswered)
+            continue
+        checked = check(query, reply)
+        here = learning.absorb(here, meeting.owner, query, checked)
+        yield Iteration(here.number, meeting, here.state, query, checked)
+
+
+def check(query: Query, reply: Reply) -> Reply:
+    """The reply, if it is one to this query; else the learner's own refusal of it, and training goes on."""
+    if isinstance(reply, Refusal):
+        return Refusal(query.id, query.owner, reply.reason, reply.text)
+    expected = len(query.theta) if query.kind == "gradient" else 1
+    finite = len(reply.values) == expected and bool(np.all(np.isfinite(reply.values)))
+    if reply.id == query.id and reply.owner == query.owner and finite:
+        return reply
+    text = f"the answer of {query.owner!r} to {query.id!r} is not {expected} finite numbers for that query"
+    return Refusal(query.id, query.owner, "garbage", text)
 
 
 def _newest(held: Receipt | None, given: Receipt) -> Receipt:
     """A repeated answer carries its old receipt; the learner keeps the newest."""
     return given if held is None or given.sequence > held.sequence else held
-
-
-def _values(query: Query, answer: Answer) -> FloatArray:
-    """The numbers of an answer, if it is one to this query."""
-    values = np.asarray(answer.values, dtype=np.float64)
-    if answer.id != query.id or values.size != len(query.theta) or not np.all(np.isfinite(values)):
-        raise ProtocolError(
-            f"the answer of {answer.owner!r} to {query.id!r} is not {len(query.theta)} finite numbers for that query",
-            remedy="check the owner's version and terms",
-            value=answer.owner,
-        )
-    return values

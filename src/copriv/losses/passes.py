@@ -1,4 +1,4 @@
-"""Passes over records: the average loss, its clipped average gradient, its curvature.
+"""Passes over records: the average loss, plain or bounded, its clipped average gradient, its curvature.
 
 `clipped_average_gradient` is an owner's hot path. Records are taken in blocks that stay in the cache: margins, slopes
 and clip factors of a block are computed column by column, then multiplied back. One reading of the records, all cores,
@@ -29,6 +29,21 @@ def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     """(1/n) Σ ℓ(θᵀx, y)."""
     _prepare(sample, theta)
     return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
+
+
+def bounded_average_value(loss: Loss, sample: Sample, theta: FloatArray, bound: float) -> float:
+    """(1/n) Σ min(ℓ(θᵀx, y), B): each record's own loss is bounded; one that is no number counts as B."""
+    _prepare(sample, theta)
+    if not 0 < bound < math.inf:
+        raise BadInput(f"the loss bound is {bound}", remedy="give a finite number greater than 0", value=bound)
+    average = _bounded_value_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
+    return float(average[0])
+
+
+def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+    """ℓ(θᵀx, y) of every record: what two models are compared by, at home."""
+    _prepare(sample, theta)
+    return _values(loss.code, loss.threshold, sample.columns, sample.targets, theta)
 
 
 def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
@@ -230,6 +245,35 @@ def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatA
             total += _value(code, threshold, _margin(columns, theta, record), targets[record])
         partial[block] = total
     return float(partial.sum())
+
+
+@compiled
+def _hold(value: float, bound: float) -> float:
+    """The nearest number within [0, B]; NaN is not below B, and becomes B."""
+    return max(value, 0.0) if value < bound else bound
+
+
+@compiled_parallel
+def _bounded_value_average(
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray, bound: float
+) -> FloatArray:
+    records = targets.size
+    blocks = (records + BLOCK - 1) // BLOCK
+    partial = np.empty((blocks, 1))
+    for block in prange(blocks):
+        total = 0.0
+        for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
+            total += _hold(_value(code, threshold, _margin(columns, theta, record), targets[record]), bound)
+        partial[block, 0] = total
+    return _average_rows(partial, records)
+
+
+@compiled_parallel
+def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+    values = np.empty(targets.size)
+    for record in prange(targets.size):
+        values[record] = _value(code, threshold, _margin(columns, theta, record), targets[record])
+    return values
 
 
 @compiled_parallel

@@ -1,5 +1,6 @@
-"""An owner: validate, reserve, compute and noise, store, send. In this order, always.
+"""An owner: validate, reserve, compute and noise, store, send. In this order, always, whatever is asked for.
 
+Each kind of question is paid for from an account of its own, so that none can use up what is set aside for another.
 A refusal depends on the query and on the account, never on a record. A failure after the reservation keeps the charge.
 If the ledger itself fails, nothing is said at all: `LedgerFailure` leaves through `handle`, and the process must end.
 """
@@ -15,10 +16,10 @@ import numpy as np
 
 from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict
 from copriv.owner.ledger import Ledger
-from copriv.owner.promise import Promise
+from copriv.owner.promise import Part, Promise
 from copriv.owner.responder import Responder
 from copriv.privacy.release import Release, describe
-from copriv.protocol.messages import Answer, Query, Reason, Receipt, Refusal, Reply
+from copriv.protocol.messages import Answer, Kind, Query, Reason, Receipt, Refusal, Reply
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_query, encode, largest_query
 from copriv.vectors import FloatArray
@@ -72,25 +73,26 @@ class Owner:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
-        calibration = self.promise.calibration
+        part = self.promise.part(query.kind)
+        account = account_of(self._digest, part.kind)
         try:
             stored = self._ledger.reserve(
-                query.id, _question(query, theta), calibration.charge, self._digest, calibration.budget
+                query.id, _question(query, theta), part.calibration.charge, account, part.allowance
             )
-        except QueryConflict as problem:
-            return self._say(query, "conflict", problem.problem)
+        except QueryConflict:
+            return self._say(query, "conflict", f"the id {query.id!r} was used before for another question")
         except LedgerRefusal as problem:
             return self._say(query, "exhausted", problem.problem)
         if stored is not None:
             return self._compose(query, msgspec.msgpack.decode(stored.payload, type=_Payload), stored.receipt)
-        return self._respond(query, theta)
+        return self._respond(query, theta, part)
 
-    def _respond(self, query: Query, theta: FloatArray) -> Reply:
+    def _respond(self, query: Query, theta: FloatArray, part: Part) -> Reply:
         try:
-            values = self._responder.respond(theta)
+            values = self._responder.respond(theta, part.kind)
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
-        release = describe(query.id, self.promise.calibration, self.promise.sensitivity)
+        release = describe(query.id, part.calibration, part.sensitivity)
         payload = _Payload(tuple(values.tolist()), release)
         try:
             receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
@@ -106,6 +108,8 @@ class Owner:
             return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
+        if not self.promise.allows(query.kind):
+            return self._say(query, "terms", f"the agreed terms set no budget aside for a query of kind {query.kind!r}")
         if len(query.theta) != self._terms.parameters:
             return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")
         if not all(math.isfinite(value) and abs(value) <= self._terms.limit for value in query.theta):
@@ -124,5 +128,14 @@ _ROLLED_BACK = (
 )
 
 
+def account_of(digest: str, kind: Kind) -> str:
+    """Where a ledger counts what a study spends on one kind of question: under its digest, and beside it.
+
+    >>> account_of("ab12", "gradient"), account_of("ab12", "loss")
+    ('ab12', 'ab12:loss')
+    """
+    return digest if kind == "gradient" else f"{digest}:{kind}"
+
+
 def _question(query: Query, theta: FloatArray) -> str:
-    return hashlib.sha256(query.terms.encode() + theta.tobytes()).hexdigest()
+    return hashlib.sha256(account_of(query.terms, query.kind).encode() + theta.tobytes()).hexdigest()

@@ -7,14 +7,15 @@ from typing import Protocol, final
 from copriv.losses.sample import Sample
 from copriv.owner.promise import Promise
 from copriv.privacy.exact import PrivateVector
+from copriv.protocol.messages import Kind
 from copriv.vectors import FloatArray
 
 
 class Responder(Protocol):
     """Turns a question into noisy numbers."""
 
-    def respond(self, theta: FloatArray) -> FloatArray:
-        """The noisy average gradient at θ."""
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+        """The noisy average gradient at θ, or whatever else may be asked for."""
 
 
 @final
@@ -28,10 +29,10 @@ class PrivateResponder:
         self._sample = sample
         self._promise = promise
 
-    def respond(self, theta: FloatArray) -> FloatArray:
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
         """Exact sampling over the operating system's randomness; it cannot be seeded."""
-        exact = PrivateVector(self._promise.exact_answer(self._sample, theta))
-        return self._promise.calibration.mechanism.release(exact)
+        part = self._promise.part(kind)
+        return part.calibration.mechanism.release(PrivateVector(part.exact(self._sample, theta)))
 
     def __repr__(self) -> str:
         return "PrivateResponder(<records>)"

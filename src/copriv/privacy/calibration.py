@@ -2,12 +2,17 @@
 
 Pure ε: each answer gets ε/K. With δ: each answer gets ρ/K, where ρ is the most that the accountant allows at (ε, δ).
 The scale is the smallest at which the price that OpenDP quotes for one answer, rounded up, fits into that share.
+
+A calibration may have only a portion of what the guarantee allows, so that other answers can have the rest. Portions
+are fractions and what they come to is rounded down to whole billionths: portions that add up to 1 never come to more
+than the whole.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from copriv.errors import BadGuarantee, BadInput
@@ -19,6 +24,7 @@ from copriv.privacy.mechanism import Mechanism
 from copriv.privacy.sensitivity import Sensitivity
 from copriv.vectors import Norm
 
+WHOLE = Fraction(1)
 _FIRST_STEP = 2.0**-40
 
 
@@ -58,22 +64,26 @@ def calibrate(
     sensitivity: Sensitivity,
     parameters: int,
     accountant: Accountant = "pld",
+    portion: Fraction = WHOLE,
 ) -> Calibration:
     """Noise for `answers` answers of `parameters` numbers: Laplace if the guarantee is pure, else Gaussian.
 
-    The accountant matters only with δ > 0; a pure guarantee adds up ε.
+    The accountant matters only with δ > 0; a pure guarantee adds up ε. The answers get no more than their portion of
+    what the guarantee allows.
     """
     if answers < 1:
         raise BadInput(f"{answers} answers", remedy="an owner promises at least one answer", value=answers)
+    if not 0 < portion <= 1:
+        raise BadInput(f"a portion of {portion}", remedy="give a fraction above 0, at most 1", value=portion)
     if guarantee.pure:
-        return _laplace(guarantee, answers, sensitivity, parameters)
+        return _laplace(guarantee, answers, sensitivity, parameters, portion)
     if accountant == "pure":
         raise BadGuarantee(
             f"a pure account of delta = {guarantee.delta}",
             remedy="use the accountant zcdp or pld",
             value=accountant,
         )
-    return _gaussian(guarantee, answers, sensitivity, parameters, accountant)
+    return _gaussian(guarantee, answers, sensitivity, parameters, accountant, portion)
 
 
 def mechanism_norm(guarantee: Guarantee) -> Norm:
@@ -81,8 +91,10 @@ def mechanism_norm(guarantee: Guarantee) -> Norm:
     return Laplace.norm if guarantee.pure else Gaussian.norm
 
 
-def _laplace(guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int) -> Calibration:
-    share = _share(Amount(guarantee.nano_epsilon, "epsilon"), answers, guarantee)
+def _laplace(
+    guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int, portion: Fraction
+) -> Calibration:
+    share = _share(Amount(guarantee.nano_epsilon, "epsilon"), portion, answers, guarantee)
     scale = sensitivity.value * NANO / share.nano
     mechanism, charge = _fit(Laplace, scale, share, sensitivity, parameters)
     return Calibration(guarantee, answers, mechanism, charge, share * answers, "pure")
@@ -94,19 +106,21 @@ def _gaussian(
     sensitivity: Sensitivity,
     parameters: int,
     accountant: Literal["zcdp", "pld"],
+    portion: Fraction,
 ) -> Calibration:
     allowed = allowed_rho(guarantee, accountant)
-    share = _share(Amount(allowed, "rho"), answers, guarantee)
+    share = _share(Amount(allowed, "rho"), portion, answers, guarantee)
     scale = sensitivity.value / math.sqrt(2 * share.nano / NANO)
     mechanism, charge = _fit(Gaussian, scale, share, sensitivity, parameters)
     return Calibration(guarantee, answers, mechanism, charge, share * answers, accountant)
 
 
-def _share(budget: Amount, answers: int, guarantee: Guarantee) -> Amount:
-    share = Amount(budget.nano // answers, budget.measure)
+def _share(budget: Amount, portion: Fraction, answers: int, guarantee: Guarantee) -> Amount:
+    share = Amount(math.floor(budget.nano * portion) // answers, budget.measure)
     if share.nano == 0:
+        part = "" if portion == WHOLE else f"{float(portion):g} of "
         raise BadGuarantee(
-            f"epsilon = {guarantee.epsilon:g} over {answers} answers leaves less than a billionth for each",
+            f"{part}epsilon = {guarantee.epsilon:g} over {answers} answers leaves less than a billionth for each",
             remedy="raise epsilon or ask for fewer answers",
             value=answers,
         )

@@ -8,7 +8,8 @@ record clipped in floating point may exceed C by a factor 1 + 4(p + 8)u. Hence
 
     Δ = 2C(1 + 4(p + 8)u) (1/n + γ),
 
-which is 2C/n to about seven digits for a quarter of a million records. docs/theory/sensitivity.md has the proof.
+which is 2C/n to about seven digits for a quarter of a million records. An average of losses, each held within [0, B],
+needs no overshoot, because a comparison does not round: Δ = B(1/n + 2γ). docs/theory/sensitivity.md has the proofs.
 """
 
 from __future__ import annotations
@@ -39,10 +40,36 @@ def of_average_gradient(*, clip: float, records: int, parameters: int, norm: Nor
     """
     if not (math.isfinite(clip) and clip > 0):
         raise BadInput(f"the clip is {clip}", remedy="give a finite number greater than 0", value=clip)
-    if records < 1:
-        raise BadInput(f"{records} records", remedy="an owner needs at least one record", value=records)
-    roundings = BLOCK + math.ceil(records / BLOCK) + 2
-    gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
+    gamma = _summation_error(records)
     overshoot = 1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF
     exact = 2 * clip * overshoot * (1 / records + gamma)
     return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
+def of_average_value(*, bound: float, records: int, norm: Norm) -> Sensitivity:
+    """Sensitivity of an average of losses, each held within [0, bound], under replace-one; one number, in any norm.
+
+    The exact averages of neighbours differ by at most B/n, and each computed one is within γB of its exact one.
+
+    >>> of_average_value(bound=1.0, records=1000, norm=Norm.L1).value
+    0.001000000000114576
+    """
+    if not (math.isfinite(bound) and bound > 0):
+        raise BadInput(f"the loss bound is {bound}", remedy="give a finite number greater than 0", value=bound)
+    gamma = _summation_error(records)
+    if not math.isfinite(2 * bound * records):
+        raise BadInput(
+            f"a loss bound of {bound:g} over {records} records: their sum overflows",
+            remedy="give a smaller loss bound",
+            value=bound,
+        )
+    exact = bound * (1 / records + 2 * gamma)
+    return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
+def _summation_error(records: int) -> float:
+    """γ: the relative error of a blocked sum of so many records, and of its division by their number."""
+    if records < 1:
+        raise BadInput(f"{records} records", remedy="an owner needs at least one record", value=records)
+    roundings = BLOCK + math.ceil(records / BLOCK) + 2
+    return roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)

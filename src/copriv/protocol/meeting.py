@@ -46,10 +46,11 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
-    """The learner has taken note of an owner, and says how far the study is."""
+    """The learner has taken note of an owner, and says how far the study is; at the end, with the model."""
 
     terms: str
     stage: Stage
+    theta: tuple[float, ...] = ()
 
 
 class TurnedAway(msgspec.Struct, frozen=True, tag="turned away"):
@@ -61,12 +62,11 @@ class TurnedAway(msgspec.Struct, frozen=True, tag="turned away"):
 
 
 class Call(msgspec.Struct, frozen=True, tag="call"):
-    """The learner speaks to all owners: who is there? who will answer meeting `number`? it is over, and this is θ."""
+    """The learner speaks to all owners: say hello; claim meeting `number`; it is over, say hello to get the model."""
 
     terms: str
     purpose: Purpose
     number: int = 0
-    theta: tuple[float, ...] = ()
 
 
 class Claim(msgspec.Struct, frozen=True, tag="claim"):

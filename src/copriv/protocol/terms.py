@@ -19,6 +19,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What learner and owners agree on; no owner's budget and no owner's records are part of it.
 
     Args:
+        name: what people call the study; two studies with the same terms are told apart by it.
         loss: name of the loss.
         threshold: its parameter, 0 if it has none.
         parameters: length of a model.
@@ -55,6 +56,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     step: float
     central: str
     dictionary: str
+    name: str = ""
     answers: int = 0
     epsilon: float = 0.0
     delta: float = 0.0

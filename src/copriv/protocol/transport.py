@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from copriv.protocol.messages import Query, Reply
+from copriv.protocol.messages import Query, Reply, Silence
 
 
 class Transport(Protocol):
     """Carries messages; knows nothing about what they mean."""
 
-    def ask(self, query: Query) -> Reply:
-        """Put a query to the owner it names and wait for the reply."""
+    def ask(self, query: Query) -> Reply | Silence:
+        """Put a query to the owner it names and wait for the reply, but not forever."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from copriv.owner.owner import account_of
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.records.intake import Intake
@@ -151,11 +152,13 @@ def spending(run: Run) -> list[Spending]:
     entries = []
     for owner, promise, ledger in zip(run.intake.owners, run.study.promises, run.consortium.ledgers, strict=True):
         book, calibration = ledger.book(), promise.calibration
-        spent = book.studies.get(run.study.terms.digest(), 0)
+        digest = run.study.terms.digest()
+        gradients = book.studies.get(digest, 0)
+        spent = gradients + book.studies.get(account_of(digest, "loss"), 0)
         entries.append(
             Spending(
                 owner=owner.name,
-                answers=spent // calibration.charge.nano,
+                answers=gradients // calibration.charge.nano,
                 epsilon=spent_epsilon(
                     Amount(spent, book.budget.measure), calibration.guarantee, calibration.accountant
                 ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from copriv.entropy import seeded
-from copriv.learner.learner import Iteration, Position, train
+from copriv.learner.learner import Iteration, Learning, Position, train
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
@@ -62,15 +62,8 @@ def run(
     consortium: Consortium, study: Study, run_name: str, position: Position[PaperState] | None = None
 ) -> Iterator[Iteration[PaperState]]:
     """Train along the study's schedule, one meeting at a time, from the beginning or from where it stood."""
-    return train(
-        study.rule,
-        study.trace.meetings,
-        consortium.transport,
-        owners=consortium.names,
-        terms=study.terms.digest(),
-        run=run_name,
-        position=position,
-    )
+    learning = Learning(study.rule, consortium.names, study.terms.digest(), run_name)
+    return train(learning, study.trace.meetings, consortium.transport, position)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Stand-ins for records in a simulation: the same clipped gradient, with seeded noise or with none."""
+"""Stand-ins for records in a simulation: the same exact answers, with seeded noise or with none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from copriv.losses.sample import Sample
 from copriv.owner.promise import Promise
 from copriv.privacy.exact import SimulatedVector
+from copriv.protocol.messages import Kind
 from copriv.vectors import FloatArray
 
 
@@ -21,10 +22,10 @@ class SimulatedResponder:
         self._promise = promise
         self._generator = generator
 
-    def respond(self, theta: FloatArray) -> FloatArray:
-        """The clipped average gradient with seeded noise."""
-        exact = SimulatedVector(self._promise.exact_answer(self._sample, theta))
-        return self._promise.calibration.mechanism.imitate(exact, self._generator)
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+        """The exact answer with seeded noise."""
+        part = self._promise.part(kind)
+        return part.calibration.mechanism.imitate(SimulatedVector(part.exact(self._sample, theta)), self._generator)
 
 
 @final
@@ -35,6 +36,6 @@ class SilentResponder:
         self._sample = sample
         self._promise = promise
 
-    def respond(self, theta: FloatArray) -> FloatArray:
-        """The clipped average gradient itself."""
-        return self._promise.exact_answer(self._sample, theta)
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+        """The exact answer itself."""
+        return self._promise.part(kind).exact(self._sample, theta)

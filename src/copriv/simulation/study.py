@@ -5,7 +5,6 @@ Everything comes from the user's wishes, the public rows and the owners' sizes; 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,8 +20,9 @@ from copriv.losses.sample import Sample
 from copriv.owner.promise import Promise, make_promise
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
-from copriv.records.dictionary import ROW_NORM, TARGET_BOUND
+from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.intake import Intake
 from copriv.rules.paper import CentralStep, PaperRule, step_from_rho
 from copriv.schedule.poisson import availability, draw, likely_answers
@@ -91,15 +91,20 @@ class Study:
 
 
 def design(intake: Intake, wishes: Wishes) -> Study:
-    """Work out a study."""
+    """Work out a study of these owners."""
     sizes = tuple(owner.sample.records for owner in intake.owners)
+    return design_ahead(intake.dictionary, intake.public, sizes, wishes)
+
+
+def design_ahead(dictionary: Dictionary, public: Sample, sizes: tuple[int, ...], wishes: Wishes) -> Study:
+    """Work out a study of owners that are known by their sizes only."""
     _require_one_each(wishes, len(sizes))
     _require_sensible(wishes)
     probabilities = tuple(availability(wishes.rates or [1.0] * len(sizes)).tolist())
     trace = wishes.trace or draw(probabilities, wishes.horizon, seeded(wishes.seed, "schedule"))
     loss = choose(wishes.loss, wishes.threshold if wishes.loss == "huber" else 0.0)
-    model = public_model(loss, wishes.regularization, intake.public)
-    draft = _draft_terms(intake, wishes, loss, model, len(trace))
+    model = public_model(loss, wishes.regularization, public)
+    draft = _draft_terms(dictionary, wishes, loss, model, len(trace))
     rule = PaperRule(
         parameters=draft.parameters,
         records=sizes,
@@ -109,7 +114,7 @@ def design(intake: Intake, wishes: Wishes) -> Study:
         limit=draft.limit,
         central=wishes.central,
     )
-    clip, step = _choose(intake.public, wishes, rule, _promise(draft, wishes, rule), model)
+    clip, step = _choose(public, wishes, rule, _promise(draft, wishes, rule), model)
     terms = msgspec.structs.replace(draft, clip=clip, step=step)
     rule = replace(rule, step=step)
     return Study(terms, rule, _promise(terms, wishes, rule), trace, model)
@@ -161,7 +166,7 @@ def _require_sensible(wishes: Wishes) -> None:
             raise BadInput(f"the {what} is {value}", remedy="give a finite number greater than 0", value=value)
 
 
-def _draft_terms(intake: Intake, wishes: Wishes, loss: Loss, model: FloatArray, horizon: int) -> Terms:
+def _draft_terms(dictionary: Dictionary, wishes: Wishes, loss: Loss, model: FloatArray, horizon: int) -> Terms:
     """Terms with a clip and a step of 1 wherever the pilot is yet to choose."""
     step = wishes.step or 1.0
     if wishes.rho is not None:
@@ -169,7 +174,7 @@ def _draft_terms(intake: Intake, wishes: Wishes, loss: Loss, model: FloatArray, 
     return Terms(
         loss=loss.name,
         threshold=loss.threshold,
-        parameters=intake.dictionary.parameters,
+        parameters=dictionary.parameters,
         regularization=wishes.regularization,
         limit=wishes.limit or choose_limit(model),
         clip=wishes.clip or 1.0,
@@ -179,7 +184,7 @@ def _draft_terms(intake: Intake, wishes: Wishes, loss: Loss, model: FloatArray, 
         horizon=horizon,
         step=step,
         central=wishes.central.value,
-        dictionary=hashlib.sha256(intake.dictionary.to_json()).hexdigest(),
+        dictionary=dictionary_digest(dictionary),
     )
 
 

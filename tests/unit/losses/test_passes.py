@@ -13,9 +13,11 @@ from copriv.losses.passes import (
     average_curvature,
     average_gradient,
     average_value,
+    bounded_average_value,
     clipped_average_gradient,
     clipped_average_gradients,
     gradient_norms,
+    record_values,
 )
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
@@ -138,3 +140,46 @@ def test_many_models_in_one_reading_are_the_same_to_the_last_bit(make_sample, lo
     together = clipped_average_gradients(loss, sample, thetas, 0.4, norm)
     for theta, gradient in zip(thetas, together, strict=True):
         assert np.array_equal(gradient, clipped_average_gradient(loss, sample, theta, 0.4, norm))
+
+
+@problems
+def test_bounded_values_are_the_numpy_expression(loss, norm, records, parameters, clip, seed):
+    rows, targets, theta = _problem(records, parameters, seed, loss.name == "logistic")
+    sample, values = Sample.of_rows(rows, targets), _value(loss, rows @ theta, targets)
+    found = bounded_average_value(loss, sample, theta, clip)
+    assert found == pytest.approx(np.minimum(values, clip).mean(), rel=1e-12)
+    np.testing.assert_allclose(record_values(loss, sample, theta), values, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("huge", [1e200, 1e308])
+def test_every_term_is_within_the_bound_whatever_overflows(loss, huge):
+    """Margins of ∞ and ∞ − ∞ count as the bound: what comes out is a number, and at most the bound."""
+    rows = np.array([[huge, huge], [huge, -huge], [-huge, huge], [1.0, 0.0]])
+    sample = Sample.of_rows(rows, [1.0, -1.0, 1.0, 1.0])
+    for theta in ([huge, huge], [-huge, huge], [5e-324, huge]):
+        assert 0 <= bounded_average_value(loss, sample, np.array(theta), 0.25) <= 0.25
+        for row in range(4):
+            alone = Sample.of_rows(rows[row : row + 1], [1.0])
+            assert 0 <= bounded_average_value(loss, alone, np.array(theta), 0.25) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("value", "held"), [(np.nan, 0.25), (np.inf, 0.25), (-np.inf, 0.0), (-1e-300, 0.0), (0.1, 0.1), (0.25, 0.25)]
+)
+def test_what_is_no_loss_is_held_within_the_bound(value, held):
+    assert passes._hold(value, 0.25) == held
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_a_bounded_value_does_not_depend_on_the_number_of_cores(loss, make_sample, monkeypatch):
+    sample, theta = make_sample(records=20_000, parameters=7, labels=True), np.linspace(-1, 1, 7)
+    alone = bounded_average_value(loss, sample, theta, 0.9)
+    monkeypatch.setattr(passes, "_RECORDS_PER_CORE", 1000)
+    assert bounded_average_value(loss, sample, theta, 0.9) == alone
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_loss_is_bounded_by_a_number(make_sample, bound):
+    with pytest.raises(BadInput, match="loss bound"):
+        bounded_average_value(SquaredLoss(), make_sample(), np.zeros(4), bound)

@@ -43,7 +43,7 @@ class Recording:
     def __init__(self, ledger, failure=None):
         self.ledger, self.failure, self.seen = ledger, failure, []
 
-    def respond(self, theta):
+    def respond(self, theta, _kind):
         self.seen.append(self.ledger.book().spent)
         if self.failure:
             raise self.failure

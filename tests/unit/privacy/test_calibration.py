@@ -1,6 +1,7 @@
 """Calibrations keep the guarantee, agree with dp-accounting's PLD (never below it), and waste little."""
 
 import itertools
+from fractions import Fraction
 
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.errors import BadGuarantee, BadInput
+from copriv.privacy.accounting import allowed_rho
 from copriv.privacy.calibration import calibrate
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import Guarantee
@@ -18,7 +20,7 @@ from copriv.vectors import Norm
 GRID = list(itertools.product([0.1, 1.0, 10.0], [1, 10, 100, 1000]))
 
 
-def _calibrate(epsilon, answers, delta=0.0, accountant="pld", sensitivity=0.5):
+def _calibrate(epsilon, answers, delta=0.0, accountant="pld", sensitivity=0.5, portion=Fraction(1)):
     norm = Norm.L2 if delta else Norm.L1
     return calibrate(
         Guarantee.of(epsilon, delta),
@@ -26,6 +28,7 @@ def _calibrate(epsilon, answers, delta=0.0, accountant="pld", sensitivity=0.5):
         sensitivity=Sensitivity(sensitivity, norm),
         parameters=10,
         accountant=accountant,
+        portion=portion,
     )
 
 
@@ -112,3 +115,63 @@ def test_a_sensitivity_in_another_norm_is_refused(mechanism):
 def test_a_scale_that_is_no_noise_is_refused(kind, scale):
     with pytest.raises(BadInput, match="scale"):
         kind(scale)
+
+
+shares = st.fractions(Fraction(1, 1000), Fraction(999, 1000))
+
+
+@given(epsilon=st.decimals("0.01", "50", places=9), share=shares, answers=st.integers(1, 500), few=st.integers(1, 9))
+def test_portions_of_a_pure_guarantee_never_come_to_more_than_the_whole(epsilon, share, answers, few):
+    one, other = _calibrate(str(epsilon), answers, portion=1 - share), _calibrate(str(epsilon), few, portion=share)
+    whole = one.guarantee.nano_epsilon
+    _check_portions(one, other, share, whole)
+
+
+@given(
+    epsilon=st.sampled_from([0.1, 1, 2.5, 10]),
+    delta=st.sampled_from([1e-9, 1e-6]),
+    accountant=st.sampled_from(["zcdp", "pld"]),
+    share=shares,
+    answers=st.integers(1, 500),
+    few=st.integers(1, 9),
+)
+def test_portions_of_a_guarantee_with_delta_never_come_to_more_than_the_whole(
+    epsilon, delta, accountant, share, answers, few
+):
+    one = _calibrate(epsilon, answers, delta, accountant, portion=1 - share)
+    other = _calibrate(epsilon, few, delta, accountant, portion=share)
+    _check_portions(one, other, share, allowed_rho(one.guarantee, accountant))
+
+
+def _check_portions(one, other, share, whole):
+    """In whole numbers: no tolerance anywhere."""
+    assert one.budget.nano + other.budget.nano <= whole
+    assert one.budget.nano <= (1 - share) * whole
+    assert other.budget.nano <= share * whole
+    for found, portion in ((one, 1 - share), (other, share)):
+        assert found.charge.nano * found.answers <= found.budget.nano
+        assert found.budget.nano > portion * whole - 1 - found.answers
+
+
+def test_the_whole_is_what_it_was_without_portions():
+    for delta in (0.0, 1e-6):
+        norm = Norm.L2 if delta else Norm.L1
+        plain = calibrate(Guarantee.of(1, delta), answers=7, sensitivity=Sensitivity(0.5, norm), parameters=10)
+        assert plain == _calibrate(1, 7, delta)
+
+
+def test_half_the_budget_means_twice_the_laplace_noise():
+    whole, half = _calibrate(1, 10), _calibrate(1, 10, portion=Fraction(1, 2))
+    assert half.mechanism.scale == pytest.approx(2 * whole.mechanism.scale, rel=1e-6)
+    assert half.charge.nano * 2 == whole.charge.nano
+
+
+@pytest.mark.parametrize("portion", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
+def test_a_portion_is_a_part_of_the_whole(portion):
+    with pytest.raises(BadInput, match="portion"):
+        _calibrate(1, 5, portion=portion)
+
+
+def test_a_portion_too_small_to_divide_is_refused_by_its_size():
+    with pytest.raises(BadGuarantee, match=r"0.001 of epsilon = 1e-06 .* billionth"):
+        _calibrate("0.000001", 2, portion=Fraction(1, 1000))

@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.errors import BadInput
-from copriv.losses.passes import clipped_average_gradient
+from copriv.losses.huber import HuberLoss
+from copriv.losses.logistic import LogisticLoss
+from copriv.losses.passes import average_value, bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.privacy.sensitivity import of_average_gradient
+from copriv.privacy.sensitivity import of_average_gradient, of_average_value
 from copriv.vectors import Norm
 
 
@@ -59,3 +61,71 @@ def test_rounding_costs_little():
 def test_a_clip_must_be_positive_and_finite(clip):
     with pytest.raises(BadInput, match="clip"):
         of_average_gradient(clip=clip, records=10, parameters=2, norm=Norm.L1)
+
+
+LOSSES = [SquaredLoss(), HuberLoss(0.7), LogisticLoss()]
+
+
+def _largest_change_of_value(loss, records, bound, seed, average=bounded_average_value):
+    """The largest computed change when one record goes from the best to the worst fitted one there can be."""
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, 4)) * 10.0 ** generator.uniform(-6, 6, size=(records, 1))
+    targets = generator.choice([-1.0, 1.0], records) * 10.0 ** generator.uniform(-3, 3, size=records)
+    theta = generator.normal(size=4)
+    largest = 0.0
+    for index in generator.integers(records, size=10):
+        found = []
+        for direction in (1.0, -1.0):  # logistic losses are 0 and large, the others 0 and large as well
+            there, back = rows.copy(), targets.copy()
+            there[index] = 1e5 * theta
+            margin = float(there[index] @ theta)
+            back[index] = margin if direction > 0 else -margin
+            found.append(average(loss, Sample.of_rows(there, back), theta, bound))
+        largest = max(largest, abs(found[1] - found[0]))
+    return largest
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@given(records=st.integers(1, 3000), bound=st.sampled_from([1e-3, 1.0, 1 / 3, 50.0]), seed=st.integers(0, 2**32))
+def test_no_neighbour_moves_the_computed_loss_further_and_some_reach_it(loss, records, bound, seed):
+    declared = of_average_value(bound=bound, records=records, norm=Norm.L1)
+    assert 0.9 * bound / records <= _largest_change_of_value(loss, records, bound, seed) <= declared.value
+
+
+@given(records=st.integers(1, 2000), seed=st.integers(0, 2**32))
+def test_rounding_differs_between_neighbours_and_is_covered(records, seed):
+    """Every loss at the bound but one: sums of numbers that a double cannot hold."""
+    generator = np.random.default_rng(seed)
+    targets = generator.uniform(0, 1 / 3, size=records)
+    rows, bound = np.zeros((records, 1)), 0.1
+    declared = of_average_value(bound=bound, records=records, norm=Norm.L2).value
+    values = []
+    for first in (0.0, 10.0):
+        targets[0] = first
+        values.append(bounded_average_value(SquaredLoss(), Sample.of_rows(rows, targets), np.zeros(1), bound))
+    assert values[1] - values[0] <= declared
+
+
+def test_an_owner_who_forgets_the_bound_is_caught():
+    def forgotten(loss, sample, theta, _bound):
+        return average_value(loss, sample, theta)
+
+    declared = of_average_value(bound=1.0, records=50, norm=Norm.L1).value
+    assert _largest_change_of_value(SquaredLoss(), 50, 1.0, seed=1, average=forgotten) > 1000 * declared
+
+
+def test_rounding_of_a_loss_costs_little():
+    for records in (10, 10_000, 250_000, 10_000_000):
+        declared = of_average_value(bound=1.0, records=records, norm=Norm.L1).value
+        assert 1 / records < declared < 1 / records * (1 + 6e-5)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, float("nan"), float("inf"), 1e308])
+def test_a_loss_bound_must_be_positive_and_finite_and_so_must_their_sum(bound):
+    with pytest.raises(BadInput, match="loss bound"):
+        of_average_value(bound=bound, records=10, norm=Norm.L1)
+
+
+def test_an_average_needs_a_record():
+    with pytest.raises(BadInput, match="0 records"):
+        of_average_value(bound=1.0, records=0, norm=Norm.L1)

@@ -1,0 +1,142 @@
+"""What `copriv learner draft` does: from public rows to a study file. No private record is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import typer
+from rich.console import Console
+
+from copriv.cli.progress import bar
+from copriv.errors import BadInput
+from copriv.losses.passes import record_values
+from copriv.losses.sample import Sample
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.study_file import StudyFile, write_study
+from copriv.protocol.terms import Clock, Meeting, Terms
+from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.table import collect, open_table, require_columns
+from copriv.records.target import TargetChoice
+from copriv.rules.paper import CentralStep
+from copriv.simulation.study import Study, Wishes, design_ahead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftOptions:
+    """The options of `copriv learner draft`, as given."""
+
+    public: Path
+    target: str
+    owners: int
+    records: int
+    epsilon: str
+    delta: float
+    answers: int | None
+    name: str
+    ordinal: bool
+    positive_above: float | None
+    skip: tuple[str, ...]
+    features: int
+    loss: str
+    huber_threshold: float
+    horizon: int
+    step: float | None
+    clip: float | None
+    central: str
+    regularization: float
+    meeting: Meeting
+    clock: Clock
+    evaluations: int
+    evaluation_share: float
+    seed: int
+    out: Path
+
+
+def run_draft(options: DraftOptions, *, as_json: bool) -> None:
+    """Write a study file."""
+    _require_sensible(options)
+    console = Console(stderr=True)
+    guarantee = Guarantee.of(options.epsilon, options.delta)
+    with bar(console, "fitting features, clip and step on the public rows"):
+        dictionary, public = _read_public(options)
+        study = design_ahead(dictionary, public, (options.records,) * options.owners, _wishes(options, guarantee))
+    file = StudyFile(_terms(options, study, guarantee, public), msgspec.to_builtins(dictionary))
+    with options.out.open("x", encoding="utf-8") as output:
+        output.write(write_study(file))
+    _tell(options, file, as_json=as_json)
+
+
+def _require_sensible(options: DraftOptions) -> None:
+    if options.out.exists():
+        raise BadInput(
+            f"{options.out} exists, and a study file is never overwritten",
+            remedy="choose another --out, or remove it yourself",
+            value=str(options.out),
+        )
+    for option, value in (("--owners", options.owners), ("--records", options.records)):
+        if value < 1:
+            raise BadInput(f"{option} is {value}", remedy="give at least 1", value=value)
+
+
+def _read_public(options: DraftOptions) -> tuple[Dictionary, Sample]:
+    table = open_table(options.public)
+    require_columns(table, [options.target, *options.skip])
+    rows = collect(table)
+    labels = options.loss == "logistic"
+    choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
+    dictionary, _left_out = fit_dictionary(rows, choice, options.features, skip=options.skip)
+    targets = dictionary.targets_of(rows)
+    known = ~np.isnan(targets)
+    return dictionary, Sample.of_rows(dictionary.features_of(rows)[known], targets[known])
+
+
+def _wishes(options: DraftOptions, guarantee: Guarantee) -> Wishes:
+    return Wishes(
+        guarantees=(guarantee,) * options.owners,
+        seed=options.seed,
+        loss=options.loss,
+        threshold=options.huber_threshold,
+        horizon=options.horizon,
+        step=options.step,
+        clip=options.clip,
+        answers=options.answers,
+        central=CentralStep(options.central),
+        regularization=options.regularization,
+    )
+
+
+def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sample) -> Terms:
+    terms = msgspec.structs.replace(
+        study.terms,
+        name=options.name,
+        answers=study.promises[0].calibration.answers,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        meeting=options.meeting,
+        clock=options.clock,
+    )
+    if options.evaluations == 0:
+        return terms
+    losses = record_values(terms.objective().loss, public, terms.objective().project(study.public_model))
+    return msgspec.structs.replace(
+        terms,
+        evaluations=options.evaluations,
+        evaluation_share=options.evaluation_share,
+        loss_bound=float(np.max(losses)),
+    )
+
+
+def _tell(options: DraftOptions, file: StudyFile, *, as_json: bool) -> None:
+    terms = file.terms
+    if as_json:
+        told = {"study": str(options.out), "terms": terms.digest()} | msgspec.to_builtins(terms)
+        typer.echo(msgspec.json.encode(told).decode())
+        return
+    typer.echo(f"the study {terms.name!r} is in {options.out}; its terms are {terms.digest()}")
+    typer.echo(f"  asks for  ε = {terms.epsilon:g}, δ = {terms.delta:g} for any one record (replace-one)")
+    typer.echo(f"  answers   at most {terms.answers} of each owner in {terms.horizon:,} meetings ({terms.meeting})")
+    typer.echo(f"  clip      {terms.clip:.4g}, step {terms.step:.4g}, box {terms.limit:.4g}")
+    typer.echo(f"next: copriv learner init {options.out}")

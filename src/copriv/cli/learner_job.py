@@ -1,0 +1,143 @@
+"""What `copriv learner init`, `invite`, `revoke` and `status` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import typer
+
+from copriv.entropy import secure
+from copriv.errors import BadInput
+from copriv.learner.checkpoint import Checkpoint
+from copriv.transport.headquarters import Headquarters
+from copriv.transport.invitation import write_invitation
+from copriv.transport.subjects import require_name
+
+
+def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port: int, *, as_json: bool) -> None:
+    """Make the learner's folder."""
+    if not study.is_file():
+        raise BadInput(
+            f"there is no study file {study}", remedy="write one with `copriv learner draft`", value=str(study)
+        )
+    made = Headquarters.create(
+        folder,
+        study.read_text(encoding="utf-8"),
+        hosts=hosts,
+        listen=listen,
+        port=port,
+        now=datetime.now(UTC),
+        serial=_serial(),
+    )
+    terms = made.study().terms
+    _say(
+        {"folder": str(folder), "study": terms.name, "terms": terms.digest(), "host": hosts[0], "port": port},
+        f"the learner's folder is {folder}; owners will reach it at {hosts[0]}:{port}\n"
+        f"next: copriv learner invite NAME --folder {folder}",
+        as_json=as_json,
+    )
+
+
+def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as_json: bool) -> None:
+    """Make an invitation."""
+    require_name(name)
+    quarters = Headquarters(folder)
+    known = quarters.register().owners.get(name)
+    if known is not None and not again:
+        raise BadInput(
+            f"{name!r} is invited already, since {known.invited}",
+            remedy="choose another name, or add --again to revoke that invitation and make a new one",
+            value=name,
+        )
+    if days < 1:
+        raise BadInput(f"--days is {days}", remedy="give at least 1", value=days)
+    if out.exists():
+        raise BadInput(f"{out} exists, and an invitation is never overwritten", remedy="choose another --out")
+    [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days)
+    write_invitation(invitation, out)
+    _say(
+        {"owner": name, "invitation": str(out), "days": days},
+        f"the invitation of {name} is {out}: it holds a key, so pass it on over a safe channel",
+        as_json=as_json,
+    )
+
+
+def run_revoke(name: str, folder: Path, *, as_json: bool) -> None:
+    """Shut an owner out."""
+    effective = Headquarters(folder).revoke(name)
+    words = "the running broker has cut it off" if effective else "no broker runs here; it is out from the next start"
+    _say({"owner": name, "revoked": True, "broker": effective}, f"{name} is revoked: {words}", as_json=as_json)
+
+
+class Invited(msgspec.Struct):
+    """One owner as it is shown."""
+
+    owner: str
+    invited: str
+    revoked: bool
+    answers: int
+
+
+class Status(msgspec.Struct):
+    """A learner's folder as it is shown."""
+
+    study: str
+    terms: str
+    host: str
+    port: int
+    broker: bool
+    meetings: int
+    horizon: int
+    finished: bool
+    owners: list[Invited]
+
+
+def run_status(folder: Path, *, as_json: bool) -> None:
+    """Show the study, who is invited, and how far the run is."""
+    status = _status(Headquarters(folder))
+    if as_json:
+        typer.echo(msgspec.json.encode(status).decode())
+        return
+    stage = "finished" if status.finished else f"{status.meetings:,} of {status.horizon:,} meetings"
+    broker = "runs" if status.broker else "does not run"
+    typer.echo(f"study     {status.study} ({stage})\nterms     {status.terms}")
+    typer.echo(f"broker    {status.host}:{status.port}, {broker} on this machine")
+    for owner in status.owners:
+        state = "revoked" if owner.revoked else f"{owner.answers} answers"
+        typer.echo(f"  {owner.owner:<20} {state}, invited {owner.invited}")
+
+
+def _status(quarters: Headquarters) -> Status:
+    register, terms = quarters.register(), quarters.study().terms
+    path = quarters.folder / "run" / "checkpoint.sqlite"
+    log = []
+    if path.is_file():
+        checkpoint = Checkpoint(path)
+        log = checkpoint.log()
+        checkpoint.close()
+    answers = [entry.owner for entry in log if entry.outcome == "answer"]
+    return Status(
+        study=terms.name,
+        terms=terms.digest(),
+        host=register.host,
+        port=register.port,
+        broker=quarters.broker_runs(),
+        meetings=len(log),
+        horizon=terms.horizon,
+        finished=(quarters.folder / "run" / "run.json").is_file(),
+        owners=[
+            Invited(name, member.invited, member.revoked, answers.count(name))
+            for name, member in sorted(register.owners.items())
+        ],
+    )
+
+
+def _serial() -> str:
+    return f"{secure().getrandbits(64):016x}"
+
+
+def _say(told: dict[str, object], words: str, *, as_json: bool) -> None:
+    typer.echo(msgspec.json.encode(told).decode() if as_json else words)

@@ -1,0 +1,333 @@
+"""What `copriv learner run` does: broker, owners, training, report. Killed at any point, it goes on where it stood."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from copriv.cli.progress import bar
+from copriv.cli.train_options import read_trace
+from copriv.entropy import secure
+from copriv.errors import BadInput, CoprivError
+from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.evaluation import Evaluation, combine
+from copriv.learner.learner import Iteration, Learning, Position, attend, check, train
+from copriv.learner.roster import Roster, rule_of
+from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Answer, Query, Silence
+from copriv.protocol.terms import Terms
+from copriv.report.joint import JointFigures, JointRun, joint_figures, write_joint
+from copriv.report.model_file import read_model
+from copriv.rules.paper import PaperRule, PaperState
+from copriv.schedule.trace import Trace
+from copriv.transport.headquarters import Headquarters
+from copriv.transport.nats_learner import Manners, NatsLearner
+
+_ENOUGH_TROUBLE = 3
+_MODELS_KEPT = 200
+_PATIENCE_FOR_EVALUATION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of `copriv learner run`, as given."""
+
+    folder: Path
+    at_least: int | None
+    wait: float
+    deadline: float
+    connect: bool
+    schedule: Path | None
+
+
+def run_learner(options: RunOptions, *, as_json: bool) -> None:
+    """The whole of `copriv learner run`."""
+    started = time.perf_counter()
+    quarters = Headquarters(options.folder)
+    _require_sensible(options, quarters)
+    trace = None if options.schedule is None else read_trace(options.schedule)
+    console, finished = Console(stderr=True), quarters.folder / "run" / "run.json"
+    with _only_one(quarters.folder), _broker(quarters, options, console), _company(quarters, options, console) as there:
+        job = Job(quarters, there, console)
+        roster = job.assemble(options, trace)
+        if finished.is_file():
+            told = job.hand_out(roster, options.wait)
+        else:
+            told = job.finish(job.train(roster, trace), roster, started)
+    if as_json:
+        typer.echo(msgspec.json.encode(told).decode())
+    else:
+        _show(told, Console())
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What training has left: where it stands, and how the owners did."""
+
+    learning: Learning[PaperState]
+    checkpoint: Checkpoint
+    position: Position[PaperState]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run about to happen, or about to go on."""
+
+    quarters: Headquarters
+    company: NatsLearner
+    console: Console
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.quarters.folder / "run"
+
+    @property
+    def terms(self) -> Terms:
+        """The study's terms."""
+        return self.quarters.study().terms
+
+    def assemble(self, options: RunOptions, trace: Trace | None) -> Roster:
+        """The owners of this run: those it began with, or those that come now."""
+        kept = self.folder / "roster.json"
+        if kept.is_file():
+            roster = Roster.from_json(kept.read_bytes())
+            self.console.print(f"going on with {len(roster.owners)} owners", style="dim", highlight=False)
+        else:
+            roster = Roster.of(self._gather(options))
+            if trace is not None and trace.owners != len(roster.owners):
+                raise BadInput(
+                    f"the recorded schedule is for {trace.owners} owners, and {len(roster.owners)} are here",
+                    remedy="replay it with as many owners as it was recorded with",
+                    value=trace.owners,
+                )
+            self.folder.mkdir(exist_ok=True)
+            draft = self.folder / ".roster.json.new"
+            draft.write_bytes(roster.to_json())
+            draft.rename(kept)
+        return roster
+
+    def _gather(self, options: RunOptions) -> Mapping[str, Hello]:
+        invited = self.quarters.invited()
+        needed = len(invited) if options.at_least is None else options.at_least
+        until = time.monotonic() + options.wait
+        with bar(self.console, "waiting for owners") as tell:
+
+            def enough(present: Mapping[str, Hello]) -> bool:
+                tell(len(present), len(invited))
+                patient = options.at_least is not None and time.monotonic() < until
+                return len(present) >= needed and (len(present) >= len(invited) or not patient)
+
+            return self.company.gather(enough)
+
+    def train(self, roster: Roster, trace: Trace | None) -> Trained:
+        """Meet owner after owner, from and to the checkpoint."""
+        checkpoint = self._checkpoint(roster)
+        rule = rule_of(self.terms, roster)
+        learning = Learning(rule, roster.names, self.terms.digest(), checkpoint.run)
+        position, log = checkpoint.position(rule), checkpoint.log()
+        self.company.begin({hello.owner: hello for hello in roster.owners}, elapsed=log[-1].time if log else 0.0)
+        trouble = Trouble(self.company, self.console, Counter())
+        for entry in log:
+            trouble.note(entry.owner, entry.outcome, "")
+        horizon = self.terms.horizon if trace is None else len(trace)
+        with bar(self.console, "training, meeting by meeting") as tell:
+            for iteration in self._iterations(learning, checkpoint, position, trace):
+                _keep(checkpoint, rule, iteration, horizon, live=trace is None)
+                if iteration.refusal is not None:
+                    trouble.note(iteration.refusal.owner, iteration.refusal.reason, iteration.refusal.text)
+                tell(iteration.number, horizon)
+        checkpoint.flush()
+        return Trained(learning, checkpoint, checkpoint.position(rule) or learning.start())
+
+    def _checkpoint(self, roster: Roster) -> Checkpoint:
+        path, terms = self.folder / "checkpoint.sqlite", self.terms.digest()
+        if not path.is_file():
+            path.with_name(f".{path.name}.new").unlink(missing_ok=True)
+            run = f"{secure().getrandbits(64):016x}"
+            return Checkpoint.create(path, run=run, terms=terms, schedule=roster.digest())
+        checkpoint = Checkpoint(path)
+        checkpoint.require(terms=terms, schedule=roster.digest())
+        return checkpoint
+
+    def _iterations(
+        self,
+        learning: Learning[PaperState],
+        checkpoint: Checkpoint,
+        position: Position[PaperState] | None,
+        trace: Trace | None,
+    ) -> Iterator[Iteration[PaperState]]:
+        if trace is not None:
+            return train(learning, trace.meetings, self.company, position)
+        horizon = self.terms.horizon
+        return attend(learning, self.company, self.company, checkpoint, horizon=horizon, position=position)
+
+    def finish(self, trained: Trained, roster: Roster, started: float) -> JointFigures:
+        """Evaluate if the terms allow it, write the run folder, and give everybody the model."""
+        model = trained.learning.rule.model(trained.position.state)
+        answers = self._evaluate(trained, tuple(model.tolist()))
+        sizes = {hello.owner: hello.records for hello in roster.owners}
+        evaluation: Evaluation | None = combine(answers, sizes) if answers else None
+        run = JointRun(
+            study=self.quarters.study(),
+            roster=roster,
+            log=trained.checkpoint.log(),
+            receipts=trained.position.receipts,
+            model=model,
+            evaluation=evaluation,
+            evaluated={answer.owner: answer.release.nano for answer in answers},
+            seconds=round(time.perf_counter() - started, 3),
+            folder=self.folder,
+        )
+        trained.checkpoint.close()
+        told = joint_figures(run)
+        write_joint(run, told)
+        self.company.end(model.tolist())
+        return told
+
+    def hand_out(self, roster: Roster, seconds: float) -> JointFigures:
+        """The study is finished: give its model to owners that were not there at the end."""
+        model = read_model(self.folder / "model.json")
+        self.console.print("the study is finished; handing out its model", style="dim", highlight=False)
+        self.company.begin({hello.owner: hello for hello in roster.owners})
+        self.company.end(model.theta, everybody=roster.names, seconds=seconds)
+        return msgspec.json.decode((self.folder / "run.json").read_bytes(), type=JointFigures)
+
+    def _evaluate(self, trained: Trained, model: tuple[float, ...]) -> list[Answer]:
+        """Ask every owner that is there for its average loss at the model: a paid query of its own."""
+        if self.terms.evaluations == 0:
+            return []
+        learning, answers = trained.learning, []
+        for name in learning.owners:
+            receipt = trained.position.receipts.get(name)
+            query = Query(f"{learning.run}:evaluation", learning.terms, name, model, receipt, "loss")
+            for _ in range(_PATIENCE_FOR_EVALUATION):
+                reply = self.company.ask(query)
+                if not isinstance(reply, Silence):
+                    break
+            else:
+                continue
+            checked = check(query, reply)
+            answers.extend([checked] if isinstance(checked, Answer) else [])
+        return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What owners refuse: who is spent is left in peace, who answers garbage again and again is not asked any more."""
+
+    company: NatsLearner
+    console: Console
+    counts: Counter[str]
+
+    def note(self, owner: str, outcome: str, text: str) -> None:
+        """Take note of what a meeting came to."""
+        if outcome == "answer":
+            return
+        self.counts[owner] += 1
+        if text:
+            self.console.print(f"note: {owner} refuses ({outcome}): {text}", style="dim", highlight=False)
+        if outcome not in {"failed", "garbage"} or self.counts[owner] >= _ENOUGH_TROUBLE:
+            self.company.dismiss(owner)
+
+
+def _keep(
+    checkpoint: Checkpoint, rule: PaperRule, iteration: Iteration[PaperState], horizon: int, *, live: bool
+) -> None:
+    keep = iteration.number % max(1, horizon // _MODELS_KEPT) == 0
+    (checkpoint.hold if live else checkpoint.save)(rule, iteration, keep_model=keep)
+
+
+def _require_sensible(options: RunOptions, quarters: Headquarters) -> None:
+    if options.deadline <= 0 or options.wait < 0:
+        raise BadInput(
+            f"a deadline of {options.deadline:g} and a wait of {options.wait:g} seconds",
+            remedy="give a deadline above 0 and a wait of at least 0",
+            value=options.deadline,
+        )
+    invited = len(quarters.invited())
+    if invited == 0:
+        raise BadInput("nobody is invited", remedy="invite owners first: copriv learner invite NAME", value=0)
+    if options.at_least is not None and not 1 <= options.at_least <= invited:
+        raise BadInput(
+            f"--at-least is {options.at_least}",
+            remedy=f"give between 1 and {invited}, the number of invited owners",
+            value=options.at_least,
+        )
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    with (folder / "run.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            raise CoprivError(
+                f"a learner is at work in {folder} already", remedy="let it finish, or stop it first", value=str(folder)
+            ) from problem
+        yield
+
+
+@contextmanager
+def _broker(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[None]:
+    """The broker of the folder: one that runs already, or one for as long as this run lasts."""
+    if options.connect or quarters.broker_runs():
+        yield
+        return
+    with quarters.start_broker():
+        console.print("the broker is listening", style="dim", highlight=False)
+        yield
+
+
+@contextmanager
+def _company(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[NatsLearner]:
+    chance, terms = secure(), quarters.study().terms
+    manners = Manners(
+        terms=terms.digest(),
+        meeting=terms.meeting,
+        clock=terms.clock,
+        deadline=options.deadline,
+        admits=quarters.admits,
+        pick=chance.randrange,
+        jitter=chance.random,
+        tell=lambda words: console.print(words, style="dim", highlight=False),
+    )
+    company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
+    try:
+        company.open()
+        yield company
+    finally:
+        company.close()
+
+
+def _show(told: JointFigures, console: Console) -> None:
+    table = Table(title=f"{told.study}: what each owner spent", title_justify="left")
+    table.add_column("owner")
+    for heading in ("records", "answers", "ε spent", "ε promised"):
+        table.add_column(heading, justify="right")
+    for entry in told.spent:
+        answers = f"{entry.answers} of {entry.most_answers}"
+        table.add_row(entry.owner, f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}")
+    console.print(table)
+    if told.evaluation is not None:
+        found = told.evaluation
+        console.print(
+            f"average loss on the owners' records, by paid queries: {found.average_loss:.5f} ± "
+            f"{found.standard_error:.5f} (standard error of the noise)"
+        )
+    console.print(
+        f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
+        f"δ = {told.guarantee.delta:g}",
+        style="dim",
+    )
+    console.print(f"model, privacy statement and schedule: {told.run_folder}", style="dim")

@@ -1,0 +1,146 @@
+"""What `copriv owner serve` does: dial out, answer, remember, and keep the model that comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.console import Console
+
+from copriv.cli.progress import bar
+from copriv.entropy import secure
+from copriv.errors import CoprivError
+from copriv.owner.home import Contact, Engagement, Home, prepare
+from copriv.owner.owner import Owner
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.protocol.meeting import Hello
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.report.joint import write_afresh
+from copriv.report.model_file import ModelFile, Promised
+from copriv.transport import subjects
+from copriv.transport.authority import require_valid
+from copriv.transport.link import Link
+from copriv.transport.nats_owner import Desk, serve
+
+_SECONDS_BETWEEN_NOTES = 1.0
+
+
+def run_serve(folder: Path, *, as_json: bool) -> None:
+    """The whole of `copriv owner serve`."""
+    home, console = Home(folder), Console(stderr=True)
+    home.require_approved()
+    require_valid((folder / "owner.pem").read_text(encoding="utf-8"), datetime.now(UTC))
+    with _only_one(folder):
+        ledger = home.open_ledger()
+        try:
+            with bar(console, "reading your records") as tell:
+                prepared = prepare(home.engagement, home.study, tell)
+            owner, records = home.open_owner(ledger, prepared), prepared.sample.records
+            model = asyncio.run(answer(home, owner, records, Log(home, ledger, console)))
+        finally:
+            ledger.close()
+    _keep_model(home, model)
+    told = {"owner": home.engagement.owner, "study": home.study.terms.name, "model": str(folder / "model.json")}
+    words = f"the study has ended; its model is {told['model']}\nnext: copriv owner verdict --folder {folder}"
+    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+
+
+async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[float, ...]:
+    """Answer until the study ends, and return its model."""
+    terms, chance = home.study.terms, secure()
+    desk = Desk(
+        hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}"),
+        handle=owner.handle,
+        meeting=terms.meeting,
+        clock=terms.clock,
+        wait=lambda: chance.expovariate(home.engagement.rate),
+        jitter=chance.random,
+        tell=log.tell,
+        contact=log.contact,
+    )
+    return await serve(desk, link_of(home))
+
+
+def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str) -> Hello:
+    """What the learner may know of an owner."""
+    return Hello(
+        terms=terms.digest(),
+        owner=engagement.owner,
+        instance=instance,
+        records=records,
+        nano_epsilon=engagement.nano_epsilon,
+        delta=engagement.delta,
+        accountant=engagement.accountant,
+        answers=engagement.answers,
+        rate=engagement.rate if terms.clock == "poisson" else 0.0,
+    )
+
+
+def link_of(home: Home) -> Link:
+    """How an owner reaches the broker."""
+    engagement, folder = home.engagement, home.folder
+    files = (folder / "owner.pem", folder / "owner.key", folder / "authority.pem")
+    return Link(engagement.host, engagement.port, *files, subjects.inbox(engagement.owner))
+
+
+@dataclass(slots=True)
+class Log:
+    """What happens, on the terminal and, now and then, in the folder."""
+
+    home: Home
+    ledger: SqliteLedger
+    console: Console
+    answered: int = 0
+    last_words: str = ""
+    last_note: float = field(default_factory=lambda: -_SECONDS_BETWEEN_NOTES)
+
+    def tell(self, words: str) -> None:
+        """Something changed."""
+        if words != self.last_words:
+            self.console.print(f"{datetime.now().astimezone():%H:%M:%S} {words}", style="dim", highlight=False)
+            self.last_words = words
+            self._note(words)
+
+    def contact(self) -> None:
+        """A query was answered."""
+        self.answered += 1
+        self.last_words = ""
+        if time.monotonic() - self.last_note >= _SECONDS_BETWEEN_NOTES:
+            self._note(f"{self.answered} queries in this session")
+            if self.console.is_terminal:
+                book = self.ledger.book()
+                spent = f"{book.spent / book.budget.nano:.1%} of the ledger's budget"
+                self.console.print(f"{self.answered} queries in this session, {spent} spent", end="\r")
+
+    def _note(self, words: str) -> None:
+        self.last_note = time.monotonic()
+        self.home.note_contact(Contact(datetime.now(UTC).isoformat(timespec="seconds"), words))
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    with (folder / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            raise CoprivError(
+                f"an owner serves from {folder} already", remedy="let it run, or stop it first", value=str(folder)
+            ) from problem
+        yield
+
+
+def _keep_model(home: Home, theta: tuple[float, ...]) -> None:
+    """The joint model, so that it can be judged and used at home."""
+    engagement = home.engagement
+    promised = (Promised(engagement.owner, engagement.guarantee.epsilon, engagement.delta),)
+    dictionary = msgspec.convert(home.study.dictionary, Dictionary)
+    write_afresh(ModelFile(theta, home.study.terms, dictionary, promised, "secure"), home.folder / "model.json")

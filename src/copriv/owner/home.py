@@ -1,0 +1,269 @@
+"""An owner's folder: what it has agreed to, where its records and its ledger are. Records never enter it.
+
+Terms are approved once, by their hash, together with the promise that is made under them. An owner that has not
+approved, or has approved other terms, does not answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from copriv.errors import BadInput, LedgerRefusal
+from copriv.losses.sample import Sample
+from copriv.owner.genesis import begin, fingerprint_of_file
+from copriv.owner.ledger import Ledger
+from copriv.owner.owner import Owner
+from copriv.owner.promise import Promise, make_promise
+from copriv.owner.responder import PrivateResponder
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.study_file import StudyFile, read_study
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.records.own import OwnRecords, take_own
+from copriv.records.table import open_table
+
+Tell = Callable[[int, int], None]
+
+
+class Engagement(msgspec.Struct, frozen=True):
+    """What an owner has decided when it joined.
+
+    Args:
+        owner: its name in the study.
+        host: where the broker is.
+        port: its port.
+        data: the file of its records.
+        target: what it calls the column to predict; None if as the study does.
+        nano_epsilon: what it promises for this study, about any one record.
+        delta: likewise; 0 for pure ε.
+        accountant: how answers add up, with δ.
+        answers: the most it answers.
+        rate: ticks a second of its clock, if the study has clocks.
+        ledger: the file of its ledger.
+    """
+
+    owner: str
+    host: str
+    port: int
+    data: str
+    target: str | None
+    nano_epsilon: int
+    delta: float
+    accountant: Accountant
+    answers: int
+    rate: float
+    ledger: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise for this study."""
+        return Guarantee(self.nano_epsilon, self.delta)
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """Who has approved which terms, under which promise, when."""
+
+    terms: str
+    nano_epsilon: int
+    delta: float
+    answers: int
+    by: str
+    at: str
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """When the owner last heard of the study, and how it stands."""
+
+    at: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An owner's side of a study, worked out and not yet agreed to."""
+
+    engagement: Engagement
+    study: StudyFile
+    sample: Sample
+    promise: Promise
+    notices: tuple[str, ...]
+
+
+def prepare(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done, _total: None) -> Prepared:
+    """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
+    own = read_records(engagement, study, tell)
+    promise = promise_of(engagement, study.terms, own.sample.records)
+    promise.require_bounded(own.sample)
+    return Prepared(engagement, study, own.sample, promise, own.notices)
+
+
+def read_records(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
+    """The owner's records, as the study's dictionary has them."""
+    try:
+        dictionary = msgspec.convert(study.dictionary, Dictionary)
+    except msgspec.ValidationError as problem:
+        raise BadInput(
+            f"the study's dictionary cannot be read: {problem}", remedy="ask the learner for another study file"
+        ) from problem
+    if dictionary.parameters != study.terms.parameters:
+        raise BadInput(
+            f"the dictionary makes {dictionary.parameters} numbers of a record, and the terms say "
+            f"{study.terms.parameters}",
+            remedy="ask the learner for another study file",
+            value=dictionary.parameters,
+        )
+    return take_own(open_table(Path(engagement.data)), dictionary, target=engagement.target, tell=tell)
+
+
+def promise_of(engagement: Engagement, terms: Terms, records: int) -> Promise:
+    """The noise that keeps the owner's promise."""
+    accountant = engagement.accountant
+    return make_promise(terms, engagement.guarantee, records=records, answers=engagement.answers, accountant=accountant)
+
+
+class Home:
+    """An owner's folder.
+
+    Args:
+        folder: where `copriv owner join` has made it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "engagement.json").is_file():
+            raise BadInput(
+                f"{folder} is not an owner's folder",
+                remedy="make one with `copriv owner join INVITATION`, or name it with --folder",
+                value=str(folder),
+            )
+        self.folder = folder
+        self.engagement = _read(folder / "engagement.json", Engagement)
+        self.study = read_study((folder / "study.toml").read_text(encoding="utf-8"))
+
+    @classmethod
+    def create(cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str]) -> Home:
+        """Make the folder, with its certificate and key for nobody else to read; then the ledger if there is none."""
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+        except OSError as problem:
+            raise BadInput(
+                f"{folder} cannot be made: {problem.strerror}", remedy="choose another --folder", value=str(folder)
+            ) from problem
+        for name, text in {**secrets, "study.toml": study}.items():
+            write_for_owner(folder / name, text.encode())
+        make_ledger(engagement)
+        write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+        return cls(folder)
+
+    def approve(self, by: str, at: str) -> Approval:
+        """Put on record that the folder's terms and promise are approved."""
+        decided = self.engagement
+        approval = Approval(
+            self.study.terms.digest(), decided.nano_epsilon, decided.delta, decided.answers, by=by, at=at
+        )
+        write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
+        return approval
+
+    def approval(self) -> Approval | None:
+        """What was approved, if anything was."""
+        path = self.folder / "approval.json"
+        return _read(path, Approval) if path.is_file() else None
+
+    def require_approved(self) -> None:
+        """Refuse to serve under terms or a promise that nobody has approved."""
+        approval, decided = self.approval(), self.engagement
+        wanted = (self.study.terms.digest(), decided.nano_epsilon, decided.delta, decided.answers)
+        given = None if approval is None else (approval.terms, approval.nano_epsilon, approval.delta, approval.answers)
+        if given != wanted:
+            raise BadInput(
+                "nobody has approved these terms" if given is None else "what was approved is not what the folder says",
+                remedy=f"read and approve them: copriv owner approve --folder {self.folder}",
+                value=wanted[0],
+            )
+
+    def open_ledger(self) -> SqliteLedger:
+        """The ledger, if it is the one of these records and its budget is in the right currency."""
+        ledger = SqliteLedger(Path(self.engagement.ledger))
+        try:
+            ledger.book().require_dataset(fingerprint_of_file(Path(self.engagement.data)))
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def open_owner(self, ledger: Ledger, prepared: Prepared) -> Owner:
+        """The owner that answers from the records of this folder, behind secure noise."""
+        self.require_approved()
+        responder = PrivateResponder(prepared.sample, prepared.promise)
+        return Owner(self.engagement.owner, self.study.terms, prepared.promise, responder, ledger)
+
+    def note_contact(self, contact: Contact) -> None:
+        """Remember when the study was last heard of."""
+        write_for_owner(self.folder / "contact.json", msgspec.json.encode(contact))
+
+    def last_contact(self) -> Contact | None:
+        """When the study was last heard of."""
+        path = self.folder / "contact.json"
+        return _read(path, Contact) if path.is_file() else None
+
+
+def make_ledger(engagement: Engagement) -> None:
+    """A new ledger for the records, or the one they have, if it has room for this promise."""
+    path, dataset = Path(engagement.ledger), fingerprint_of_file(Path(engagement.data))
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        SqliteLedger.create(path, begin(engagement.owner, dataset, engagement.guarantee, engagement.accountant)).close()
+        return
+    require_room(engagement, dataset)
+
+
+def require_room(engagement: Engagement, dataset: str) -> None:
+    """Refuse a study that an existing ledger cannot pay for."""
+    ledger = SqliteLedger(Path(engagement.ledger))
+    try:
+        book = ledger.book()
+        book.require_dataset(dataset)
+        wanted = begin(engagement.owner, dataset, engagement.guarantee, engagement.accountant)
+        if wanted.measure != book.budget.measure:
+            raise LedgerRefusal(
+                f"the ledger {engagement.ledger} counts in {book.budget.measure}, and this promise in {wanted.measure}",
+                remedy="use delta = 0 with ledgers that were made with delta = 0, and delta > 0 with the others",
+                value=wanted.measure,
+            )
+        left = book.budget.nano - book.spent
+        if wanted.budget > left:
+            raise LedgerRefusal(
+                f"the ledger {engagement.ledger} has {left} nano-{wanted.measure} left, and this promise may take "
+                f"{wanted.budget}",
+                remedy="promise a smaller epsilon, or open a new epoch: copriv ledger epoch",
+                value=left,
+            )
+    finally:
+        ledger.close()
+
+
+def write_for_owner(path: Path, content: bytes) -> None:
+    """A file that only the owner's own user may read, complete or not there at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+
+
+Kept = TypeVar("Kept", Engagement, Approval, Contact)
+
+
+def _read(path: Path, kind: type[Kept]) -> Kept:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except msgspec.DecodeError as problem:
+        raise BadInput(f"{path} cannot be read: {problem}", remedy="restore it", value=str(path)) from problem

@@ -1,0 +1,121 @@
+"""The study file: the terms and the dictionary as TOML that learner and owners read alike.
+
+People read and edit the text; what counts is its canonical form. Sections, order, spacing and comments do not change
+the digest of the terms, any value does. The dictionary is passed on as it is: only owners know what to do with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from copriv.errors import BadInput
+from copriv.protocol.terms import Terms
+
+FORMAT = 1
+
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "study": ("name",),
+    "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
+    "privacy": ("epsilon", "delta", "answers", "clip"),
+    "learning": ("rule", "horizon", "step", "central"),
+    "meetings": ("meeting", "clock"),
+    "evaluation": ("evaluations", "evaluation_share", "loss_bound"),
+}
+_HEADER = """# The terms of a copriv study. Learner and owners hold the same file; its hash travels with every message.
+# Unit of privacy: one record. Adjacency: replace one. Every owner promises its own epsilon; the one here is asked for.
+"""
+
+
+class StudyFile(msgspec.Struct, frozen=True):
+    """Terms and the dictionary that their digest is of."""
+
+    terms: Terms
+    dictionary: dict[str, Any]
+
+
+def dictionary_digest(dictionary: object) -> str:
+    """SHA-256 of a dictionary's canonical form, whether it is a struct or was read from a file."""
+    plain = msgspec.to_builtins(dictionary)
+    return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()
+
+
+def write_study(study: StudyFile) -> str:
+    """The text of a study file.
+
+    >>> read_study(write_study(_EXAMPLE)) == _EXAMPLE
+    True
+    """
+    import tomli_w
+
+    values = msgspec.to_builtins(study.terms)
+    sections: dict[str, Any] = {section: {name: values[name] for name in names} for section, names in _SECTIONS.items()}
+    sections["study"]["format"] = FORMAT
+    return _HEADER + "\n" + tomli_w.dumps(sections | {"dictionary": msgspec.to_builtins(study.dictionary)})
+
+
+def read_study(text: str) -> StudyFile:
+    """Read a study file, or say what is wrong with it and where."""
+    import tomllib
+
+    try:
+        sections = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise BadInput(f"the study file is not TOML: {problem}", remedy="correct that line") from problem
+    dictionary = sections.pop("dictionary", None)
+    if not isinstance(dictionary, dict):
+        raise BadInput("the study file has no [dictionary]", remedy="take one that `copriv learner draft` has written")
+    values = dict(_values(sections)) | {"dictionary": dictionary_digest(dictionary)}
+    try:
+        return StudyFile(msgspec.convert(values, Terms), dictionary)
+    except msgspec.ValidationError as problem:
+        raise BadInput(f"the study file: {problem}", remedy="correct that value") from problem
+
+
+def _values(sections: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value of every section, none of them unknown."""
+    for section, content in sections.items():
+        if section not in _SECTIONS or not isinstance(content, dict):
+            raise BadInput(
+                f"the study file has a section {section!r}", remedy=f"use {', '.join(_SECTIONS)}", value=section
+            )
+        for name, value in content.items():
+            if (section, name) == ("study", "format"):
+                _require_format(value)
+            elif name in _SECTIONS[section]:
+                yield name, value
+            else:
+                raise BadInput(
+                    f"the study file has {name!r} in [{section}]",
+                    remedy=f"[{section}] knows {', '.join(_SECTIONS[section])}",
+                    value=name,
+                )
+
+
+def _require_format(value: object) -> None:
+    if value != FORMAT:
+        raise BadInput(f"a study file of format {value}", remedy=f"this version reads format {FORMAT}", value=value)
+
+
+_EXAMPLE = StudyFile(
+    Terms(
+        loss="squared",
+        threshold=0.0,
+        parameters=2,
+        regularization=1e-5,
+        limit=2.0,
+        clip=0.5,
+        row_norm=1.0,
+        target_bound=1.0,
+        rule="paper",
+        horizon=10,
+        step=0.1,
+        central="proof",
+        dictionary=dictionary_digest({"columns": []}),
+        name="example",
+    ),
+    {"columns": []},
+)

@@ -1,0 +1,233 @@
+"""What came of a study with owners elsewhere: figures, the privacy statement, the model and a picture.
+
+The learner has seen no record. Everything here follows from the terms, from what owners said of themselves and from
+their answers, so all of it may be passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from copriv.errors import BadInput
+from copriv.learner.checkpoint import Entry
+from copriv.learner.evaluation import Evaluation
+from copriv.learner.roster import Roster
+from copriv.owner.promise import Promise, make_promise
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.calibration import spent_epsilon
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Receipt
+from copriv.protocol.study_file import StudyFile
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.model_file import ModelFile, Promised, write_model
+from copriv.report.statement import OwnerStatement, Statement, write_statement
+from copriv.schedule.trace import Trace
+from copriv.vectors import FloatArray
+
+# Okabe and Ito's palette, distinguishable with any colour vision.
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+
+
+class Judged(msgspec.Struct):
+    """The average loss that owners were paid to tell, and how far the noise may have moved it."""
+
+    average_loss: float
+    standard_error: float
+    owners: int
+    records: int
+
+
+class JointFigures(msgspec.Struct):
+    """Everything about a study with owners elsewhere that is a number."""
+
+    study: str
+    owners: int
+    records: int
+    features: int
+    rule: str
+    horizon: int
+    meetings: int
+    meeting: str
+    clock: str
+    guarantee: GuaranteeShown
+    spent: list[Spending]
+    refused: dict[str, int]
+    evaluation: Judged | None
+    loss: str
+    target: str
+    clip: float
+    step: float
+    limit: float
+    regularization: float
+    terms: str
+    seconds: float
+    run_folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class JointRun:
+    """A finished study, before it is told."""
+
+    study: StudyFile
+    roster: Roster
+    log: Sequence[Entry]
+    receipts: Mapping[str, Receipt]
+    model: FloatArray
+    evaluation: Evaluation | None
+    evaluated: Mapping[str, int]
+    seconds: float
+    folder: Path
+
+    @property
+    def terms(self) -> Terms:
+        """The study's terms."""
+        return self.study.terms
+
+    def dictionary(self) -> Dictionary:
+        """The study's dictionary."""
+        try:
+            return msgspec.convert(self.study.dictionary, Dictionary)
+        except msgspec.ValidationError as problem:
+            raise BadInput(
+                f"the study's dictionary cannot be read: {problem}", remedy="restore study.toml"
+            ) from problem
+
+    def trace(self) -> Trace:
+        """Who was met when: the schedule that another run may replay."""
+        places = {name: place for place, name in enumerate(self.roster.names)}
+        met = [places[entry.owner] for entry in self.log]
+        return Trace.of([entry.time for entry in self.log], met, owners=len(places))
+
+
+def joint_figures(run: JointRun) -> JointFigures:
+    """The figures of a finished study."""
+    terms, dictionary, spent = run.terms, run.dictionary(), _spending(run)
+    refusals = [entry.outcome for entry in run.log if entry.outcome != "answer"]
+    found = run.evaluation
+    return JointFigures(
+        study=terms.name,
+        owners=len(spent),
+        records=sum(entry.records for entry in spent),
+        features=dictionary.features,
+        rule=terms.rule,
+        horizon=terms.horizon,
+        meetings=len(run.log),
+        meeting=terms.meeting,
+        clock=terms.clock,
+        guarantee=GuaranteeShown(max(entry.promised for entry in spent), max(entry.delta for entry in spent)),
+        spent=spent,
+        refused={reason: refusals.count(reason) for reason in sorted(set(refusals))},
+        evaluation=None if found is None else Judged(found.loss, found.standard_error, found.owners, found.records),
+        loss=terms.loss,
+        target=dictionary.target.name,
+        clip=terms.clip,
+        step=terms.step,
+        limit=terms.limit,
+        regularization=terms.regularization,
+        terms=terms.digest(),
+        seconds=run.seconds,
+        run_folder=str(run.folder),
+    )
+
+
+def write_joint(run: JointRun, figures: JointFigures) -> None:
+    """The model, the privacy statement, the schedule, the picture and, last, the figures."""
+    promised = tuple(Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent)
+    theta = tuple(run.model.tolist())
+    write_afresh(ModelFile(theta, run.terms, run.dictionary(), promised, "secure"), run.folder / "model.json")
+    (run.folder / "schedule.json").write_bytes(run.trace().to_json() + b"\n")
+    write_statement(_statement(run, figures.spent), run.folder)
+    draw(run, run.folder)
+    (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+
+
+def write_afresh(model: ModelFile, path: Path) -> None:
+    """Write a model; one that a killed process has left of this very run is replaced."""
+    path.unlink(missing_ok=True)
+    write_model(model, path)
+
+
+def draw(run: JointRun, folder: Path) -> list[Path]:
+    """Write meetings.png and meetings.svg: who answered when."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = run.roster.names
+    with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "c"}):
+        figure, axes = plt.subplots(figsize=(6.4, min(8.0, 1.6 + 0.22 * len(names))), layout="constrained")
+        for answered, colour, label in ((True, _BLUE, "answer"), (False, _ORANGE, "refusal")):
+            met = [entry for entry in run.log if (entry.outcome == "answer") == answered]
+            if met:
+                times, places = [entry.number for entry in met], [names.index(entry.owner) for entry in met]
+                axes.scatter(times, places, s=30, marker="|", color=colour, label=label)
+        axes.set_xlabel("meeting k")
+        axes.set_yticks(range(len(names)), names if len(names) <= 30 else [""] * len(names))
+        axes.set_title(f"who answered when: {len(names)} owners", fontsize=10, loc="left")
+        paths = [folder / f"meetings.{kind}" for kind in ("png", "svg")]
+        for path in paths:
+            figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+        plt.close(figure)
+    return paths
+
+
+def promise_of(hello: Hello, terms: Terms) -> Promise:
+    """What an owner promises, worked out from what it said of itself."""
+    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
+    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
+    return make_promise(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+
+
+def _spending(run: JointRun) -> list[Spending]:
+    """What each owner's answers have cost it, by the price on them."""
+    return [_spent(run, hello, promise_of(hello, run.terms)) for hello in run.roster.owners]
+
+
+def _spent(run: JointRun, hello: Hello, promise: Promise) -> Spending:
+    answers = [entry for entry in run.log if entry.owner == hello.owner and entry.outcome == "answer"]
+    nano = sum(entry.nano for entry in answers) + run.evaluated.get(hello.owner, 0)
+    calibration = promise.calibration
+    amount = Amount(nano, calibration.budget.measure)
+    return Spending(
+        owner=hello.owner,
+        answers=len(answers),
+        epsilon=spent_epsilon(amount, calibration.guarantee, calibration.accountant) if nano else 0.0,
+        delta=calibration.guarantee.delta,
+        promised=calibration.guarantee.epsilon,
+        most_answers=calibration.answers,
+        records=hello.records,
+    )
+
+
+def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
+    owners = []
+    for hello, entry in zip(run.roster.owners, spent, strict=True):
+        promise, receipt = promise_of(hello, run.terms), run.receipts.get(hello.owner)
+        owners.append(
+            OwnerStatement(
+                owner=entry.owner,
+                records=entry.records,
+                epsilon=entry.promised,
+                delta=entry.delta,
+                epsilon_spent=entry.epsilon,
+                answers=entry.answers,
+                most_answers=entry.most_answers,
+                mechanism=promise.calibration.mechanism.name,
+                scale=promise.calibration.mechanism.scale,
+                norm=promise.norm.name,
+                clip=promise.clip,
+                sensitivity=promise.sensitivity.value,
+                accountant=promise.calibration.accountant,
+                ledger_entries=0 if receipt is None else receipt.sequence,
+                ledger_head="" if receipt is None else receipt.head,
+            )
+        )
+    return Statement(UNIT, ADJACENCY, "secure", private=True, terms=run.terms.digest(), owners=owners)

@@ -1,0 +1,144 @@
+"""A consortium on one machine, over a real broker with mutual TLS: for rehearsals, tests and benchmarks.
+
+Everything is as it will be, except that learner, broker and owners share a machine. Owners may be made with any
+responder, so that a rehearsal can be compared with a run in one process, number by number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from copriv.entropy import secure
+from copriv.owner.owner import Owner
+from copriv.protocol.meeting import Hello
+from copriv.protocol.terms import Terms
+from copriv.transport import subjects
+from copriv.transport.headquarters import Headquarters
+from copriv.transport.link import Link
+from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.nats_owner import Desk, serve
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """An owner that takes part in a rehearsal: it, its size, and the rate of its clock."""
+
+    owner: Owner
+    records: int
+    rate: float = 0.0
+
+
+def free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def make_quarters(folder: Path, study: str, names: Sequence[str]) -> Headquarters:
+    """A learner's folder with everybody invited, each owner's certificate in a folder of its own."""
+    quarters = Headquarters.create(
+        folder, study, hosts=[HOST], listen=HOST, port=free_port(), now=datetime.now(UTC), serial=_word()
+    )
+    for invitation in quarters.invite({name: _word() for name in names}, now=datetime.now(UTC), days=2):
+        place = folder / "owners" / invitation.owner
+        place.mkdir(parents=True)
+        (place / "owner.pem").write_text(invitation.certificate, encoding="ascii")
+        (place / "owner.key").write_text(invitation.key, encoding="ascii")
+    return quarters
+
+
+def link_of(quarters: Headquarters, name: str) -> Link:
+    """How an owner of a rehearsal reaches the broker."""
+    place, register = quarters.folder / "owners" / name, quarters.register()
+    files = (place / "owner.pem", place / "owner.key", quarters.folder / "authority.pem")
+    return Link(register.host, register.port, *files, subjects.inbox(name))
+
+
+def desk_of(guest: Guest, terms: Terms) -> Desk:
+    """What an owner of a rehearsal brings."""
+    chance, calibration = secure(), guest.owner.promise.calibration
+    hello = Hello(
+        terms=terms.digest(),
+        owner=guest.owner.name,
+        instance=_word(),
+        records=guest.records,
+        nano_epsilon=calibration.guarantee.nano_epsilon,
+        delta=calibration.guarantee.delta,
+        accountant=calibration.accountant,
+        answers=calibration.answers,
+        rate=guest.rate,
+    )
+    return Desk(
+        hello=hello,
+        handle=guest.owner.handle,
+        meeting=terms.meeting,
+        clock=terms.clock,
+        wait=lambda: chance.expovariate(guest.rate),
+        jitter=chance.random,
+        tell=lambda _words: None,
+        contact=lambda: None,
+    )
+
+
+async def serve_all(quarters: Headquarters, guests: Sequence[Guest], terms: Terms) -> list[tuple[float, ...]]:
+    """Serve for many owners in one event loop, until the study ends for all of them."""
+    return await asyncio.gather(
+        *(serve(desk_of(guest, terms), link_of(quarters, guest.owner.name)) for guest in guests)
+    )
+
+
+@contextmanager
+def attended(quarters: Headquarters, guests: Sequence[Guest], terms: Terms) -> Iterator[None]:
+    """Owners that serve in a thread of this process."""
+    runner = asyncio.Runner()
+    loop = runner.get_loop()
+    work = loop.create_task(serve_all(quarters, guests, terms))
+
+    def live() -> None:
+        with runner, suppress(asyncio.CancelledError):
+            loop.run_until_complete(work)
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        yield
+    finally:
+        with suppress(RuntimeError):  # it has ended by itself
+            loop.call_soon_threadsafe(work.cancel)
+        thread.join()
+
+
+@contextmanager
+def learner_of(quarters: Headquarters, terms: Terms, *, deadline: float = 30.0) -> Iterator[NatsLearner]:
+    """The learner's side, connected."""
+    chance = secure()
+    manners = Manners(
+        terms=terms.digest(),
+        meeting=terms.meeting,
+        clock=terms.clock,
+        deadline=deadline,
+        admits=quarters.admits,
+        pick=chance.randrange,
+        jitter=chance.random,
+        tell=lambda _words: None,
+    )
+    learner = NatsLearner(quarters.link(), manners, _word())
+    try:
+        learner.open()
+        yield learner
+    finally:
+        learner.close()
+
+
+def _word() -> str:
+    return f"{secure().getrandbits(64):016x}"
