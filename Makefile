@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture figures bench clean
+.PHONY: help run test check torture consortium figures bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -34,6 +34,10 @@ test: check ## everything in check, then doctests and tests
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
 	@echo "== torture: about a minute"
 	@$(BIN)/python tests/faults/torture.py --kills 1000 --cuts 400
+
+consortium: $(READY) ## broker, learner and ten owner processes on this machine, as docs/deploy.md says
+	@echo "== consortium: about two minutes"
+	@$(BIN)/python tests/consortium/rehearse.py
 
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"

@@ -57,7 +57,7 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
     _require_sensible(options, quarters)
     trace = None if options.schedule is None else read_trace(options.schedule)
     console, finished = Console(stderr=True), quarters.folder / "run" / "run.json"
-    with _only_one(quarters.folder), _broker(quarters, options, console), _company(quarters, options, console) as there:
+    with _only_one(quarters.folder), _broker(quarters, options), _company(quarters, options, console) as there:
         job = Job(quarters, there, console)
         roster = job.assemble(options, trace)
         if finished.is_file():
@@ -279,14 +279,13 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _broker(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[None]:
-    """The broker of the folder: one that runs already, or one for as long as this run lasts."""
-    if options.connect or quarters.broker_runs():
+def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
+    """The broker of the folder for as long as this run lasts, also if a killed learner has left it; or somebody's."""
+    try:
         yield
-        return
-    with quarters.start_broker():
-        console.print("the broker is listening", style="dim", highlight=False)
-        yield
+    finally:
+        if not options.connect:
+            quarters.end_broker()
 
 
 @contextmanager
@@ -301,6 +300,7 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         pick=chance.randrange,
         jitter=chance.random,
         tell=lambda words: console.print(words, style="dim", highlight=False),
+        revive=(lambda: None) if options.connect else quarters.keep_broker,
     )
     company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
     try:

@@ -7,6 +7,7 @@ of anybody else. The broker keeps nothing on disk but its log and has no door bu
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ import msgspec
 from copriv.errors import BadInput, CoprivError
 
 SERVER_NAME = "copriv"
-MOST_CONNECTIONS = 1000
+MOST_CONNECTIONS = 4096
 MOST_SUBSCRIPTIONS = 64
 
 # A running broker refuses a new configuration that changes this, so it may not depend on the largest message.
@@ -176,6 +177,18 @@ def running(pid_file: Path) -> int | None:
     return pid if pid > 0 and _is_server(pid) else None
 
 
+def end(pid_file: Path) -> None:
+    """Stop the server that left this file, whoever has started it."""
+    pid = running(pid_file)
+    if pid is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while running(pid_file) is not None and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+
+
 def reload(pid_file: Path, log: Path | None = None) -> bool:
     """Have the running server take over its rewritten configuration; False if no server runs.
 
@@ -189,7 +202,7 @@ def reload(pid_file: Path, log: Path | None = None) -> bool:
     pid = running(pid_file)
     if pid is None:
         return False
-    read_so_far = log.stat().st_size if log is not None else 0
+    read_so_far = log.stat().st_size if log is not None and log.exists() else 0
     try:
         os.kill(pid, signal.SIGHUP)
     except ProcessLookupError:
@@ -303,13 +316,15 @@ def _accepts(host: str, port: int) -> bool:
 
 
 def _is_server(pid: int) -> bool:
-    """A process id is used again after a while, so the name is looked at where that is possible."""
-    name = Path("/proc", str(pid), "comm")
+    """A process id is used again after a while, and a dead child keeps its own: both are looked at where possible."""
     try:
         os.kill(pid, 0)
-        return not Path("/proc/self").exists() or name.read_text(encoding="utf-8").strip() == "nats-server"
+        if not Path("/proc/self").exists():
+            return True
+        status = Path("/proc", str(pid), "status").read_text(encoding="utf-8")
     except OSError:
         return False
+    return "Name:\tnats-server\n" in status and "State:\tZ" not in status
 
 
 def _last_line(log: Path) -> str:
@@ -317,6 +332,8 @@ def _last_line(log: Path) -> str:
 
 
 def _lines_after(log: Path, position: int) -> list[str]:
+    if not log.exists():
+        return []
     with log.open("rb") as file:
         file.seek(position)
         return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]

@@ -20,7 +20,7 @@ from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.wire import largest_query
 from copriv.transport import subjects
 from copriv.transport.authority import Pair, identity_of, issue_client, issue_server, make_authority
-from copriv.transport.broker import Broker, Place, config_text, reload, running
+from copriv.transport.broker import Broker, Place, config_text, end, reload, running
 from copriv.transport.invitation import Invitation
 from copriv.transport.link import Link
 
@@ -171,6 +171,15 @@ class Headquarters:
         register = self.register()
         self._write_broker(register)
         return Broker.start(self.folder / "broker.conf", self.folder / "broker.log", register.listen, register.port)
+
+    def keep_broker(self) -> None:
+        """Start the broker of this folder unless it runs: also after it was killed."""
+        if not self.broker_runs():
+            self.start_broker()
+
+    def end_broker(self) -> None:
+        """Stop the broker of this folder, whichever learner has started it."""
+        end(self.folder / "broker.pid")
 
     def _authority(self) -> Pair:
         certificate = (self.folder / "authority.pem").read_text(encoding="utf-8")

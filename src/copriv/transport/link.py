@@ -120,7 +120,9 @@ class Session:
             await self.client.publish(subject, data)
 
     def lose(self) -> None:
-        """The link is gone."""
+        """The link is gone; heard of it once, that is enough."""
+        if self.lost.is_set():
+            return
         self.lost.set()
         for task in self.waiting:
             task.cancel()
@@ -133,32 +135,32 @@ async def connect(link: Link, context: ssl.SSLContext) -> AsyncIterator[Session]
     from nats.aio.client import Client
 
     session = Session(Client(), asyncio.Event())
-    complaints: list[str] = []
+    complaints: list[Exception] = []
 
     async def complain(problem: Exception) -> None:
-        complaints.append(str(problem) or type(problem).__name__)
+        complaints.append(problem)
 
     async def lose() -> None:
         session.lose()
 
     try:
-        await asyncio.wait_for(
-            session.client.connect(
+        async with asyncio.timeout(2 * _SECONDS_TO_CONNECT):
+            await session.client.connect(
                 f"tls://{link.host}:{link.port}",
                 tls=context,
                 tls_hostname=link.host,
                 tls_handshake_first=True,
                 inbox_prefix=link.inbox.encode(),
                 allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
                 connect_timeout=_SECONDS_TO_CONNECT,
                 ping_interval=_PING_SECONDS,
                 max_outstanding_pings=2,
                 error_cb=complain,
                 closed_cb=lose,
                 disconnected_cb=lose,
-            ),
-            2 * _SECONDS_TO_CONNECT,
-        )
+            )
     except (OSError, TimeoutError, nats.errors.Error) as problem:
         await _let_go(session.client)
         raise _explain(link, problem, complaints) from problem
@@ -175,14 +177,16 @@ async def _let_go(client: Client) -> None:
     unheard = (OSError, TimeoutError, nats.errors.Error)
     if client.is_connected:
         with contextlib.suppress(*unheard):
-            await client.flush(_SECONDS_TO_FLUSH)
+            for _ in range(2):  # the first may overtake what is still waiting to be sent
+                await client.flush(_SECONDS_TO_FLUSH)
     transport = client._transport  # noqa: SLF001 - the client has no other way to its sockets
     for name in ("_io_writer", "_bare_io_writer"):
         writer = getattr(transport, name, None)
         if writer is not None:
             writer.transport.abort()
-    with contextlib.suppress(*unheard):
-        await client.close()
+    with contextlib.suppress(*unheard):  # a client whose handshake was cut never ends by itself
+        async with asyncio.timeout(_SECONDS_TO_FLUSH):
+            await client.close()
     await asyncio.sleep(_SECONDS_TO_HANG_UP)
 
 
@@ -195,9 +199,10 @@ async def pauses(jitter: Callable[[], float]) -> AsyncIterator[int]:
         longest = min(2 * longest, _LONGEST_PAUSE)
 
 
-def _explain(link: Link, problem: Exception, complaints: Sequence[str]) -> CoprivError:
-    """What a person can do about a link that does not come about."""
-    said = "; ".join([*complaints, str(problem)]).strip("; ") or type(problem).__name__
+def _explain(link: Link, last: Exception, complaints: Sequence[Exception]) -> CoprivError:
+    """What a person can do about a link that does not come about; the client's last word says less than its first."""
+    problem = complaints[0] if complaints else last
+    said = str(problem) or type(problem).__name__
     where = f"the broker at {link.host}:{link.port}"
     if isinstance(problem, ssl.SSLCertVerificationError):
         return Unwelcome(

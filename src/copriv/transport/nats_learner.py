@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,6 +57,7 @@ class Manners:
         pick: draws a whole number below its argument.
         jitter: draws a number between 0 and 1.
         tell: is told what happens, in words.
+        revive: is called before every attempt to connect, so that a broker of our own can be started again.
     """
 
     terms: str
@@ -67,6 +68,7 @@ class Manners:
     pick: Callable[[int], int]
     jitter: Callable[[], float]
     tell: Callable[[str], None]
+    revive: Callable[[], None] = lambda: None
 
 
 class NatsLearner:
@@ -164,6 +166,7 @@ class NatsLearner:
             self._manners.tell("the link to the broker is lost; trying again")
         async for _ in pauses(self._manners.jitter):
             await self._stack.aclose()
+            self._manners.revive()
             try:
                 self._session = await self._stack.enter_async_context(connect(self._link, self._context))
                 await self._introduce(self._session)
@@ -209,10 +212,9 @@ class NatsLearner:
             if left <= 0:
                 return False
             self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), left)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._news.wait()
         return True
 
     # --- one query ---------------------------------------------------------------------------------
@@ -285,7 +287,7 @@ class NatsLearner:
     # --- what owners say ---------------------------------------------------------------------------
 
     async def _on_learner(self, message: Msg) -> None:
-        if message.data != self._instance.encode():
+        if message.data != self._instance.encode() and message.reply.startswith(f"{subjects.LEARNER_INBOX}."):
             await message.respond(self._instance.encode())
 
     async def _on_claim(self, message: Msg) -> None:
@@ -302,6 +304,8 @@ class NatsLearner:
         hello = _read(message.data)
         if not isinstance(hello, Hello) or hello.owner != subjects.sender(message.subject):
             return
+        if not message.reply.startswith(f"{subjects.inbox(hello.owner)}."):
+            return  # the owner would have us speak for it somewhere else
         problem = self._objection(hello) or await self._duplicate(hello)
         if problem is not None:
             self._manners.tell(f"{hello.owner} is turned away: {problem}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SECONDS_FOR_A_WELCOME = 3.0
 _SECONDS_BETWEEN_HELLOS = 15.0
 _SECONDS_WITHOUT_LEARNER = 1.0
+_SECONDS_TO_HEED = 0.1
 _MOST_REFUSED_LINKS = 8
 
 
@@ -106,10 +107,7 @@ class _Visit:
         try:
             return await self.outcome
         finally:
-            for task in [*tasks, *([self.claiming] if self.claiming else [])]:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await _stop([*tasks, *([self.claiming] if self.claiming else [])])
 
     async def _answer(self, message: Msg) -> None:
         try:
@@ -157,9 +155,10 @@ class _Visit:
             missed = data is None
             if data is not None:
                 self._take_note(_read(data))
+            pause = _SECONDS_WITHOUT_LEARNER if missed else _SECONDS_BETWEEN_HELLOS
             with contextlib.suppress(TimeoutError):
-                pause = _SECONDS_WITHOUT_LEARNER if missed else _SECONDS_BETWEEN_HELLOS
-                await asyncio.wait_for(self.roll.wait(), pause * (0.75 + 0.5 * self.desk.jitter()))
+                async with asyncio.timeout(pause * (0.75 + 0.5 * self.desk.jitter())):
+                    await self.roll.wait()
 
     async def _watch(self) -> None:
         await self.session.lost.wait()
@@ -184,6 +183,14 @@ class _Visit:
     def _fail(self, problem: Exception) -> None:
         if not self.outcome.done():
             self.outcome.set_exception(problem)
+
+
+async def _stop(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel until it is heeded: a wait that ends in the same moment swallows the first word."""
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=_SECONDS_TO_HEED)
 
 
 def _read(data: bytes) -> Notice | None:

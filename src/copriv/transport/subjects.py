@@ -16,6 +16,7 @@ LEARNER_INBOX = "copriv.inbox.learner"
 EVERY_HELLO = "copriv.hello.*"
 EVERY_CLAIM = "copriv.claim.*"
 EVERY_QUERY = "copriv.query.*.*"
+EVERY_INBOX = "copriv.inbox.owner.*.>"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 
@@ -65,11 +66,14 @@ def sender(subject: str) -> str:
 
 
 def learner_permissions() -> dict[str, object]:
-    """What the learner may write and hear."""
+    """What the learner may write and hear.
+
+    It may write to inboxes by name and not "in reply to": an owner chooses the subject of a reply, and could have the
+    learner speak for it elsewhere.
+    """
     return {
-        "publish": {"allow": [CALL, LEARNER, EVERY_QUERY]},
+        "publish": {"allow": [CALL, LEARNER, EVERY_QUERY, EVERY_INBOX, f"{LEARNER_INBOX}.>"]},
         "subscribe": {"allow": [LEARNER, EVERY_HELLO, EVERY_CLAIM, f"{LEARNER_INBOX}.>"]},
-        "allow_responses": {"max": 1, "expires": "1m"},
     }
 
 

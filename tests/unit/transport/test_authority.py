@@ -72,14 +72,14 @@ def test_server_and_client_accept_each_other(authority, shake_hands):
 
 def test_a_server_of_another_name_is_not_accepted(authority, shake_hands):
     server = issue_server(authority, ["learner.example.org"], NOW)
-    with pytest.raises(ssl.SSLCertVerificationError, match="not valid for 'other.example.org'"):
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"not valid for 'other.example.org'"):
         shake_hands(server, issue_client(authority, IDENTITY, NOW), "other.example.org")
 
 
 def test_an_owner_cannot_pass_for_the_broker_nor_the_broker_for_an_owner(authority, shake_hands):
     server, client = issue_server(authority, ["localhost"], NOW), issue_client(authority, IDENTITY, NOW)
     for pretender, other in ((client, client), (server, server)):
-        with pytest.raises(ssl.SSLCertVerificationError, match="(purpose|mismatch)"):
+        with pytest.raises(ssl.SSLCertVerificationError, match="unsuitable certificate purpose"):
             shake_hands(pretender, other, "localhost")
 
 
@@ -168,7 +168,7 @@ def test_a_clock_that_is_far_behind_is_named(authority):
 
 def test_an_expired_authority_issues_nothing():
     old = make_authority(NOW - timedelta(days=20), days=10)
-    with pytest.raises(BadInput, match="expired.*new authority"):
+    with pytest.raises(BadInput, match=r"expired.*new authority"):
         issue_client(old, IDENTITY, NOW)
 
 

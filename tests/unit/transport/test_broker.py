@@ -170,7 +170,7 @@ def test_reloading_waits_until_the_configuration_was_taken_over(place, config, l
 def test_a_configuration_that_is_not_taken_over_is_no_silent_success(place, config, log, damage):
     with Broker.start(config, log, place.host, place.port) as broker:
         config.write_text(config.read_text(encoding="utf-8") + damage, encoding="utf-8")
-        with pytest.raises(CoprivError, match="did not take over its new configuration; it said: .*reload"):
+        with pytest.raises(CoprivError, match=r"did not take over its new configuration; it said: .*reload"):
             reload(place.pid_file, log)
         assert broker.alive()
 

@@ -1,0 +1,84 @@
+"""A finished consortium, run again in one process: from the answers in the ledgers, and without noise from the records.
+
+Whatever the network did, the model must be the one that the recorded meetings and answers give, bit for bit.
+"""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.learner import Learning, train
+from copriv.learner.roster import Roster, rule_of
+from copriv.owner.book import Answered, Charge
+from copriv.owner.genesis import begin
+from copriv.owner.home import Home, prepare
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.owner.owner import Owner
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.protocol.study_file import read_study
+from copriv.schedule.trace import Trace
+from copriv.simulation.responder import SilentResponder
+from copriv.transport.in_process import InProcessTransport
+
+
+def model_of(learner):
+    """The model that came of a run."""
+    return np.asarray(json.loads((learner / "run" / "model.json").read_text())["theta"])
+
+
+def from_ledgers(learner, homes):
+    """The model that the answers in the owners' ledgers give, absorbed in the order of the learner's log."""
+    terms = read_study((learner / "study.toml").read_text()).terms
+    roster = Roster.from_json((learner / "run" / "roster.json").read_bytes())
+    answers = {name: _answers(home) for name, home in homes.items()}
+    rule, checkpoint = rule_of(terms, roster), Checkpoint(learner / "run" / "checkpoint.sqlite")
+    state, used = rule.begin(), []
+    for entry in checkpoint.log():
+        if entry.outcome == "answer":
+            used.append((entry.owner, entry.query))
+            values = np.asarray(answers[entry.owner][entry.query])
+            state = rule.absorb(state, roster.names.index(entry.owner), values)
+    checkpoint.close()
+    return rule.model(state), used, answers
+
+
+def without_noise(learner, homes):
+    """The model that the recorded schedule gives in one process, from the records themselves."""
+    study = read_study((learner / "study.toml").read_text())
+    roster = Roster.from_json((learner / "run" / "roster.json").read_bytes())
+    trace = Trace.from_json((learner / "run" / "schedule.json").read_bytes())
+    transport = InProcessTransport(_silent(Home(home)) for home in homes.values())
+    learning = Learning(rule_of(study.terms, roster), roster.names, study.terms.digest(), "replay")
+    *_, last = train(learning, trace.meetings, transport)
+    return learning.rule.model(last.state)
+
+
+def _silent(home):
+    prepared = prepare(home.engagement, home.study)
+    ledger = MemoryLedger(begin(home.engagement.owner, "simulated", home.engagement.guarantee))
+    responder = SilentResponder(prepared.sample, prepared.promise)
+    return Owner(home.engagement.owner, home.study.terms, prepared.promise, responder, ledger)
+
+
+def _answers(home):
+    """Every answer in an owner's ledger, by the id of its query; the ledger is verified first."""
+    ledger = SqliteLedger(Path(Home(home).engagement.ledger))
+    ledger.verify()
+    found = {}
+    for entry in ledger.entries():
+        if isinstance(entry.body, Answered):
+            found[entry.body.query] = msgspec.msgpack.decode(ledger._payload(entry.body.query))[0]
+    ledger.close()
+    return found
+
+
+def charges_of(home):
+    """The ids and prices of everything an owner was charged for, and its whole budget."""
+    ledger = SqliteLedger(Path(Home(home).engagement.ledger))
+    charged = [(entry.body.query, entry.body.nano) for entry in ledger.entries() if isinstance(entry.body, Charge)]
+    budget = ledger.book().budget.nano
+    ledger.close()
+    return charged, budget

@@ -1,0 +1,30 @@
+"""An owner's process without noise, for comparing runs number by number: `python silent_owner.py FOLDER`.
+
+The product has no such switch. This is `copriv owner serve` with another responder, and it answers the same way.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from copriv.cli.owner_serve import Log, answer
+from copriv.owner.home import Home, prepare
+from copriv.owner.owner import Owner
+from copriv.simulation.responder import SilentResponder
+
+
+def main(folder):
+    home = Home(folder)
+    ledger = home.open_ledger()
+    prepared = prepare(home.engagement, home.study)
+    responder = SilentResponder(prepared.sample, prepared.promise)
+    owner = Owner(home.engagement.owner, home.study.terms, prepared.promise, responder, ledger)
+    log = Log(home, ledger, Console(stderr=True))
+    asyncio.run(answer(home, owner, prepared.sample.records, log))
+    ledger.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
