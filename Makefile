@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium figures bench clean
+.PHONY: help run test check torture consortium kills figures bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -38,6 +38,10 @@ torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, o
 consortium: $(READY) ## broker, learner and ten owner processes on this machine, as docs/deploy.md says
 	@echo "== consortium: about two minutes"
 	@$(BIN)/python tests/consortium/rehearse.py
+
+kills: $(READY) ## kill broker, learner and owners 100 times during one study over the network
+	@echo "== kills: about four minutes"
+	@$(BIN)/python -u tests/consortium/kills.py --kills 100 --horizon 1000
 
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"

@@ -38,10 +38,10 @@ PATIENCE = 900.0
 class World:
     """A study in a folder, and the processes that it takes."""
 
-    def __init__(self, folder, horizon, learner=(COPRIV, "learner", "run")):
-        self.folder, self.horizon, self.learner_command = folder, horizon, learner
+    def __init__(self, folder, horizon, owners=OWNERS):
+        self.folder, self.horizon = folder, horizon
         self.learner = folder / "learner"
-        self.homes = {f"bank-{place}": folder / f"bank-{place}" for place in range(OWNERS)}
+        self.homes = {f"bank-{place}": folder / f"bank-{place}" for place in range(owners)}
         self.processes, self.killed = {}, dict.fromkeys(("broker", "learner", *self.homes), 0)
 
     def prepare(self):
@@ -50,7 +50,7 @@ class World:
         # Caps are wide, so that the study can finish whoever happens to be there.
         _copriv(
             *("learner", "draft", "--public", self.folder / "public.parquet", "--target", "int_rate", "--out", study),
-            *("--owners", OWNERS, "--records", 500, "--horizon", self.horizon, "--answers", self.horizon),
+            *("--owners", len(self.homes), "--records", 500, "--horizon", self.horizon, "--answers", self.horizon),
             *("--step", 0.1, "--clip", 1),
         )
         _copriv("learner", "init", study, "--folder", self.learner, "--port", free_port())
@@ -63,7 +63,7 @@ class World:
     def start(self, name):
         """Start the learner or an owner, as on the first day."""
         if name == "learner":
-            command = [*map(str, self.learner_command), "--folder", str(self.learner), "--deadline", "5"]
+            command = [str(COPRIV), "learner", "run", "--folder", str(self.learner), "--deadline", "5"]
         else:
             command = [str(COPRIV), "owner", "serve", "--folder", str(self.homes[name])]
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -95,6 +95,11 @@ class World:
             return connection.execute("SELECT coalesce(max(number), 0) FROM reply").fetchone()[0]
         return 0
 
+    def forget_a_meeting(self):
+        """Spoil the log, to see that the check notices."""
+        with closing(sqlite3.connect(self.learner / "run" / "checkpoint.sqlite")) as connection, connection:
+            connection.execute("DELETE FROM reply WHERE number = (SELECT max(number) FROM reply)")
+
     def close(self):
         for process in self.processes.values():
             process.kill()
@@ -107,7 +112,7 @@ class World:
 def torture(world, kills, seed, tell=lambda _words: None):
     """Run the study and kill along its way: the j-th kill comes when about j/kills of the meetings are over."""
     chance = random.Random(seed)  # noqa: S311 - for the order of kills
-    victims = [("broker", "learner", *world.homes)[place % (2 + OWNERS)] for place in range(kills)]
+    victims = [("broker", "learner", *world.homes)[place % (2 + len(world.homes))] for place in range(kills)]
     chance.shuffle(victims)
     for name in ("learner", *world.homes):
         world.start(name)

@@ -102,17 +102,42 @@ def stage(folder, terms=TERMS, names=NAMES):
             crowd.close()
 
 
+class Forgetful(Checkpoint):
+    """The unsafe twin: whom the learner is about to ask is not put on record."""
+
+    def intend(self, _query):
+        self.flush()
+
+
 class Course:
     """A live run, meeting by meeting, with its checkpoint."""
 
-    def __init__(self, folder, learner, names=NAMES, terms=TERMS):
+    def __init__(self, folder, learner, names=NAMES, terms=TERMS, keeps_intentions=True):
         present = learner.gather(lambda present: set(names) <= set(present))
         roster = Roster.of({name: present[name] for name in names})
         learner.begin({hello.owner: hello for hello in roster.owners})
-        self.rule, self.folder, self.learner = rule_of(terms, roster), folder, learner
-        self.checkpoint = Checkpoint.create(folder / "checkpoint.sqlite", run="run", terms="t", schedule="s")
-        learning = Learning(self.rule, roster.names, terms.digest(), "run")
-        self.meetings = attend(learning, learner, learner, self.checkpoint, horizon=terms.horizon)
+        self.rule, self.path, self.learner, self.terms = rule_of(terms, roster), folder / "run.sqlite", learner, terms
+        self.kind = Checkpoint if keeps_intentions else Forgetful
+        self.learning = Learning(self.rule, roster.names, terms.digest(), "run")
+        Checkpoint.create(self.path, run="run", terms="t", schedule="s").close()
+        self._open()
+
+    def _open(self):
+        self.checkpoint = self.kind(self.path)
+        self.meetings = attend(
+            self.learning,
+            self.learner,
+            self.learner,
+            self.checkpoint,
+            horizon=self.terms.horizon,
+            position=self.checkpoint.position(self.rule),
+        )
+
+    def crash(self):
+        """What is only in memory is gone."""
+        self.meetings.close()
+        self.checkpoint.close()
+        self._open()
 
     def go(self, count):
         """So many meetings more."""

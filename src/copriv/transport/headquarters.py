@@ -60,6 +60,7 @@ class Headquarters:
                 value=str(folder),
             )
         self.folder = folder
+        self._broker: Broker | None = None
         self._read_at = 0
         self._register = self.register()
 
@@ -174,11 +175,14 @@ class Headquarters:
 
     def keep_broker(self) -> None:
         """Start the broker of this folder unless it runs: also after it was killed."""
-        if not self.broker_runs():
-            self.start_broker()
+        ours = self._broker is not None and self._broker.alive()
+        if not ours and not self.broker_runs():
+            self._broker = self.start_broker()
 
     def end_broker(self) -> None:
         """Stop the broker of this folder, whichever learner has started it."""
+        if self._broker is not None:
+            self._broker.stop()
         end(self.folder / "broker.pid")
 
     def _authority(self) -> Pair:

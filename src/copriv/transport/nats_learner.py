@@ -282,7 +282,8 @@ class NatsLearner:
     async def _say_goodbye(self, everybody: Sequence[str], seconds: float) -> None:
         await self._connected()
         await self._call("end")
-        await self._until(lambda: self._farewells >= {*everybody, *self._present}, seconds)
+        invited = {name for name in {*everybody, *self._present} if self._manners.admits(name)}
+        await self._until(lambda: self._farewells >= invited, seconds)
 
     # --- what owners say ---------------------------------------------------------------------------
 

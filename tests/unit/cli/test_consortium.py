@@ -1,0 +1,260 @@
+"""`copriv learner` and `copriv owner`: what people type, what they are told, and what is never written by mistake."""
+
+import fcntl
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from copriv.cli.owner_serve import run_serve
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import Amount
+from copriv.protocol.study_file import read_study
+from copriv.records import lending_like
+from copriv.simulation.rehearsal import free_port
+
+
+@pytest.fixture
+def drafted(copriv, tmp_path):
+    """Public rows, two banks' tables and a study of 30 meetings."""
+    for seed, name, rows in ((0, "public", 2000), (1, "east", 400), (2, "north", 300)):
+        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
+    arguments = ("--owners", 2, "--records", 350, "--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
+    outcome = copriv(
+        "learner",
+        "draft",
+        "--public",
+        "public.parquet",
+        "--target",
+        "int_rate",
+        *arguments,
+        "--evaluations",
+        1,
+        "--json",
+    )
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+@pytest.fixture
+def invited(copriv, drafted):
+    """A learner's folder with both banks invited."""
+    assert copriv("learner", "init", "study.toml", "--port", free_port()).code == 0
+    for name in ("east", "north"):
+        assert copriv("learner", "invite", name).code == 0
+    return drafted
+
+
+@pytest.fixture
+def joined(copriv, invited):
+    """Both banks have joined, with a promise of their own."""
+    for name, epsilon in (("east", "1"), ("north", "2.5")):
+        outcome = copriv("owner", "join", f"{name}.invitation", "--data", f"{name}.parquet", "--folder", f"home-{name}",
+                         "--epsilon", epsilon, "--yes", "--json")  # fmt: skip
+        assert outcome.code == 0, outcome.err
+    return invited
+
+
+def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
+    """Everything in one process, with real links: the commands that docs/deploy.md names."""
+    serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}",), kwargs={"as_json": True})
+               for name in ("east", "north")]  # fmt: skip
+    for thread in serving:
+        thread.start()
+    outcome = copriv("learner", "run", "--json")
+    for thread in serving:
+        thread.join()
+    assert outcome.code == 0, outcome.err
+    told = _told(outcome)
+    assert (told["meetings"], told["owners"], told["records"]) == (30, 2, 700)
+    assert told["guarantee"] == {"epsilon": 2.5, "delta": 0.0, "unit": "record", "adjacency": "replace-one"}
+    assert sum(entry["answers"] for entry in told["spent"]) == 30
+    assert all(0 < entry["epsilon"] <= entry["promised"] for entry in told["spent"])
+    assert told["evaluation"]["owners"] == 2
+    for name in ("model.json", "privacy.html", "privacy.json", "schedule.json", "meetings.png", "run.json"):
+        assert (tmp_path / "learner" / "run" / name).is_file()
+    _check_verdict(copriv, tmp_path)
+    _check_status(copriv, told)
+    again = copriv("learner", "run", "--wait", 0.1, "--json")
+    assert json.loads(again.out)["meetings"] == 30
+    assert "finished" in again.err
+
+
+def _told(outcome):
+    """The one JSON object of a command; what others have said before it is theirs."""
+    return json.loads(outcome.out.splitlines()[-1])
+
+
+def _check_verdict(copriv, tmp_path):
+    joint = json.loads((tmp_path / "learner" / "run" / "model.json").read_text())
+    assert json.loads((tmp_path / "home-east" / "model.json").read_text())["theta"] == joint["theta"]
+    verdict = _told(copriv("owner", "verdict", "--folder", "home-east", "--json"))
+    assert verdict["paid"] in {"joined", "alone", "undecided"}
+    assert verdict["records"] == 400
+    same = json.loads(
+        copriv("owner", "verdict", "--folder", "home-east", "--model", "learner/run/model.json", "--json").out
+    )
+    assert same["joint"] == pytest.approx(verdict["joint"])
+    assert "not private" in copriv("owner", "verdict", "--folder", "home-east").out
+
+
+def _check_status(copriv, told):
+    status = json.loads(copriv("owner", "status", "--folder", "home-north", "--json").out)
+    [entry] = [entry for entry in told["spent"] if entry["owner"] == "north"]
+    assert status["epsilon_spent"] == pytest.approx(entry["epsilon"])
+    assert status["answers"] == entry["answers"] + 1  # and the evaluation
+    assert status["model"]
+    assert status["last_contact"]
+    assert "NOT APPROVED" not in copriv("owner", "status", "--folder", "home-north").out
+    learner = json.loads(copriv("learner", "status", "--json").out)
+    assert learner["finished"]
+    assert "finished" in copriv("learner", "status").out
+
+
+def test_the_study_file_is_what_counts(drafted, tmp_path):
+    text = (tmp_path / "study.toml").read_text()
+    study = read_study(text)
+    assert study.terms.digest() == drafted["terms"]
+    assert read_study("# a comment\n" + text).terms.digest() == drafted["terms"]
+    assert read_study(text.replace("clip = 1.0", "clip = 1.5")).terms.digest() != drafted["terms"]
+    first = study.dictionary["columns"][0]["mean"]
+    assert read_study(text.replace(repr(first), repr(first + 1))).terms.digest() != drafted["terms"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("loss = ", "los = "), "'los' in [model]"),
+        (("[privacy]", "[piracy]"), "section 'piracy'"),
+        (("horizon = 30", 'horizon = "many"'), "horizon"),
+        (("horizon = 30", "horizon = 0"), "horizon is 0"),
+        (("[dictionary]", "[dictionary"), "not TOML"),
+        (("format = 1", "format = 9"), "format 9"),
+        (('meeting = "request"', 'meeting = "telepathy"'), "meeting"),
+    ],
+)
+def test_a_bad_study_file_is_named_before_anything_is_made(copriv, drafted, tmp_path, change, words):
+    path = tmp_path / "study.toml"
+    path.write_text(path.read_text().replace(*change))
+    outcome = copriv("learner", "init", path)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert "remedy" in outcome.err
+    assert not (tmp_path / "learner").exists()
+
+
+def test_join_shows_the_promise_and_writes_nothing_without_approval(copriv, invited, tmp_path):
+    outcome = copriv("owner", "join", "east.invitation", "--data", "east.parquet", "--epsilon", "0.5")
+    assert outcome.code == 2
+    for words in ("ε = 0.5", "replace-one", "400; this number becomes public", "int_rate", invited["terms"][:20]):
+        assert words in outcome.err
+    assert "--yes" in outcome.err
+    assert not (tmp_path / "owner").exists()
+
+
+def test_only_approved_terms_are_served(copriv, invited, tmp_path):
+    join = ("owner", "join", "east.invitation", "--data", "east.parquet", "--approve-later")
+    assert copriv(*join).code == 0
+    refused = copriv("owner", "serve")
+    assert refused.code == 2
+    assert "approved" in refused.err
+    assert not json.loads(copriv("owner", "status", "--json").out)["approved"]
+    assert "Privacy Office" in copriv("owner", "approve", "--yes", "--signed-off-by", "Privacy Office").out
+    assert json.loads(copriv("owner", "status", "--json").out)["approved"]
+    study = tmp_path / "owner" / "study.toml"
+    study.write_text(study.read_text().replace("clip = 1.0", "clip = 2.0"))
+    changed = copriv("owner", "serve")
+    assert changed.code == 2
+    assert "not what the folder says" in changed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--data", "missing.parquet"), "missing.parquet"),
+        (("--data", "east.parquet", "--target", "nothing"), "nothing"),
+        (("--data", "east.parquet", "--epsilon", "-1"), "epsilon"),
+        (("--data", "east.parquet", "--epsilon", "much"), "much"),
+        (("--data", "east.parquet", "--delta", "2"), "delta"),
+        (("--data", "east.parquet", "--answers", "-3"), "answers"),
+        (("--data", "east.parquet", "--rate", "0"), "rate"),
+    ],
+)
+def test_bad_input_to_join_is_named_and_nothing_is_written(copriv, invited, tmp_path, arguments, words):
+    outcome = copriv("owner", "join", "east.invitation", *arguments, "--yes")
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert "remedy" in outcome.err
+    assert not (tmp_path / "owner").exists()
+
+
+def test_a_ledger_that_is_nearly_spent_does_not_join(copriv, invited, tmp_path):
+    assert copriv("ledger", "init", "l.sqlite", "--owner", "e", "--data", "east.parquet", "--epsilon", "1").code == 0
+    ledger = SqliteLedger(tmp_path / "l.sqlite")
+    most = Amount(900_000_000, "epsilon")
+    ledger.reserve("q", "?", most, "before", most)
+    ledger.close()
+    join = ("owner", "join", "east.invitation", "--data", "east.parquet", "--ledger", "l.sqlite", "--yes")
+    refused = copriv(*join, "--epsilon", "0.5")
+    assert refused.code == 2
+    assert "100000000 nano-epsilon left" in refused.err
+    assert not (tmp_path / "owner").exists()
+    assert copriv(*join, "--epsilon", "0.1").code == 0
+
+
+def test_invitations_are_secret_and_never_overwritten(copriv, invited, tmp_path):
+    assert (tmp_path / "east.invitation").stat().st_mode & 0o077 == 0
+    twice = copriv("learner", "invite", "east")
+    assert twice.code == 2
+    assert "--again" in twice.err
+    assert "exists" in copriv("learner", "invite", "east", "--again").err
+    assert copriv("learner", "invite", "east", "--again", "--out", "second").code == 0
+    members = json.loads((tmp_path / "learner" / "members.json").read_text())["owners"]
+    config = (tmp_path / "learner" / "broker.conf").read_text()
+    assert config.count("copriv:owner:east:") == 1
+    assert members["east"]["identity"] in config
+
+
+def test_a_revoked_owner_leaves_the_configuration(copriv, invited, tmp_path):
+    outcome = copriv("learner", "revoke", "north", "--json")
+    assert json.loads(outcome.out) == {"owner": "north", "revoked": True, "broker": False}
+    assert "copriv:owner:north" not in (tmp_path / "learner" / "broker.conf").read_text()
+    assert "revoked" in copriv("learner", "status").out
+    assert copriv("learner", "revoke", "nobody").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("learner", "init", "missing.toml"), "missing.toml"),
+        (("learner", "invite", "a bank", "--folder", "learner"), "'a bank'"),
+        (("learner", "invite", "west", "--days", "0"), "--days"),
+        (("learner", "run", "--at-least", "3"), "--at-least"),
+        (("learner", "run", "--deadline", "0"), "deadline"),
+        (("learner", "run", "--folder", "elsewhere"), "elsewhere"),
+        (("owner", "serve", "--folder", "elsewhere"), "elsewhere"),
+        (("owner", "status", "--folder", "elsewhere"), "elsewhere"),
+        (("owner", "join", "study.toml", "--data", "east.parquet"), "not an invitation"),
+        (("learner", "draft", "--public", "public.parquet", "--target", "int_rate"), "study.toml exists"),
+        (("learner", "draft", "--public", "public.parquet", "--target", "x", "--out", "o"), "'x'"),
+        (("learner", "draft", "--public", "p", "--target", "x", "--out", "o", "--owners", "0"), "--owners"),
+    ],
+)
+def test_bad_input_has_a_remedy(copriv, invited, arguments, words):
+    outcome = copriv(*arguments)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert "remedy" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("lock", "command"),
+    [("home-east/serve.lock", ("owner", "serve", "--folder", "home-east")), ("learner/run.lock", ("learner", "run"))],
+)
+def test_only_one_process_works_in_a_folder(copriv, joined, tmp_path, lock, command):
+    with (tmp_path / lock).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        outcome = copriv(*command)
+    assert outcome.code == 2
+    assert "already" in outcome.err
