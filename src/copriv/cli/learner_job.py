@@ -68,7 +68,11 @@ def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as
 def run_revoke(name: str, folder: Path, *, as_json: bool) -> None:
     """Shut an owner out."""
     effective = Headquarters(folder).revoke(name)
-    words = "the running broker has cut it off" if effective else "no broker runs here; it is out from the next start"
+    words = (
+        "the broker on this machine has cut it off"
+        if effective
+        else "no broker runs here; it is out from the next start"
+    )
     _say({"owner": name, "revoked": True, "broker": effective}, f"{name} is revoked: {words}", as_json=as_json)
 
 
@@ -101,7 +105,7 @@ def run_status(folder: Path, *, as_json: bool) -> None:
     if as_json:
         typer.echo(msgspec.json.encode(status).decode())
         return
-    stage = "finished" if status.finished else f"{status.meetings:,} of {status.horizon:,} meetings"
+    stage = f"{status.meetings:,} of {status.horizon:,} meetings" + (", finished" if status.finished else "")
     broker = "runs" if status.broker else "does not run"
     typer.echo(f"study     {status.study} ({stage})\nterms     {status.terms}")
     typer.echo(f"broker    {status.host}:{status.port}, {broker} on this machine")

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from copriv.cli.progress import bar
+from copriv.cli.progress import bar, heed_termination
 from copriv.cli.train_options import read_trace
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
@@ -53,6 +53,7 @@ class RunOptions:
 def run_learner(options: RunOptions, *, as_json: bool) -> None:
     """The whole of `copriv learner run`."""
     started = time.perf_counter()
+    heed_termination()
     quarters = Headquarters(options.folder)
     _require_sensible(options, quarters)
     trace = None if options.schedule is None else read_trace(options.schedule)
@@ -208,7 +209,7 @@ class Job:
         if self.terms.evaluations == 0:
             return []
         learning, answers = trained.learning, []
-        for name in learning.owners:
+        for name in [name for name in learning.owners if name in self.company.present and self.quarters.admits(name)]:
             receipt = trained.position.receipts.get(name)
             query = Query(f"{learning.run}:evaluation", learning.terms, name, model, receipt, "loss")
             for _ in range(_PATIENCE_FOR_EVALUATION):
@@ -224,7 +225,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What owners refuse: who is spent is left in peace, who answers garbage again and again is not asked any more."""
+    """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again."""
 
     company: NatsLearner
     console: Console
@@ -237,8 +238,10 @@ class Trouble:
         self.counts[owner] += 1
         if text:
             self.console.print(f"note: {owner} refuses ({outcome}): {text}", style="dim", highlight=False)
-        if outcome not in {"failed", "garbage"} or self.counts[owner] >= _ENOUGH_TROUBLE:
+        if outcome == "exhausted":
             self.company.dismiss(owner)
+        elif outcome not in {"failed", "garbage"} or self.counts[owner] % _ENOUGH_TROUBLE == 0:
+            self.company.send_away(owner)
 
 
 def _keep(
@@ -324,6 +327,11 @@ def _show(told: JointFigures, console: Console) -> None:
         console.print(
             f"average loss on the owners' records, by paid queries: {found.average_loss:.5f} ± "
             f"{found.standard_error:.5f} (standard error of the noise)"
+        )
+    if told.meetings < told.horizon:
+        console.print(
+            f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
+            style="bold",
         )
     console.print(
         f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "

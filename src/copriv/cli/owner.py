@@ -94,6 +94,21 @@ def approve(
 
 
 @owner.command()
+def renew(
+    invitation: Annotated[Path, typer.Argument(help="A new invitation to the same study.")],
+    folder: _Folder = _HERE,
+    as_json: _Json = False,
+) -> None:
+    """Take over a new certificate or address for the same study; records, promise and ledger stay as they are.
+
+    copriv owner renew second.invitation
+    """
+    from copriv.cli.owner_job import run_renew
+
+    run_renew(invitation, folder, as_json=as_json)
+
+
+@owner.command()
 def serve(folder: _Folder = _HERE, as_json: _Json = False) -> None:
     """Connect out to the learner's broker and answer, until the budget, the cap or the study ends.
 

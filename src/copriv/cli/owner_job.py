@@ -16,6 +16,7 @@ from rich.table import Table
 from copriv.cli.progress import bar
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
+from copriv.owner.book import Charge
 from copriv.owner.comparison import Comparison, compare, explain
 from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records, require_room
@@ -110,6 +111,26 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
 
 
+def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
+    """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
+    home, invitation = Home(folder), read_invitation(invitation_file)
+    require_valid(invitation.certificate, datetime.now(UTC))
+    for what, given, held in (
+        ("owner", invitation.owner, home.engagement.owner),
+        ("study", invitation.terms().terms.digest(), home.study.terms.digest()),
+    ):
+        if given != held:
+            raise BadInput(
+                f"the invitation is for another {what}: {given}, and the folder's is {held}",
+                remedy="join with it in a folder of its own: copriv owner join",
+                value=given,
+            )
+    home.renew(invitation.host, invitation.port, _secrets(invitation))
+    told = {"owner": invitation.owner, "folder": str(folder), "broker": f"{invitation.host}:{invitation.port}"}
+    words = f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}"
+    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+
+
 class OwnerStatus(msgspec.Struct):
     """Where an owner stands, as it is shown."""
 
@@ -141,6 +162,7 @@ def run_status(folder: Path, *, as_json: bool) -> None:
     contact = f"{status.last_contact}: {status.last_word}" if status.last_contact else "none yet"
     for name, value in (
         ("owner", f"{status.owner} in {status.study!r}{'' if status.approved else ' (NOT APPROVED)'}"),
+        ("terms", status.terms),
         ("promised", promise),
         ("spent", f"ε = {status.epsilon_spent:.6g}, {status.answers} answers"),
         ("left", f"ε = {status.epsilon_left:.6g}, {status.answers_left} answers"),
@@ -267,6 +289,8 @@ def _present(prepared: Prepared, console: Console) -> None:
     """What is about to be promised, in full, before anything is written."""
     engagement, promise, terms = prepared.engagement, prepared.promise, prepared.study.terms
     table = Table(show_header=False, title=f"{engagement.owner} in the study {terms.name!r}", title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
     evaluations = f", and its average loss {terms.evaluations} times" if terms.evaluations else ""
     mechanism = promise.calibration.mechanism
     for name, value in (
@@ -292,14 +316,16 @@ def _present(prepared: Prepared, console: Console) -> None:
 
 def _status(home: Home) -> OwnerStatus:
     engagement, terms = home.engagement, home.study.terms
+    digest = terms.digest()
+    accounts = {digest, account_of(digest, "loss")}
     ledger = home.open_ledger()
     book = ledger.book()
+    charges = [entry.body for entry in ledger.entries() if isinstance(entry.body, Charge)]
     ledger.close()
-    digest = terms.digest()
-    spent = sum(book.studies.get(key, 0) for key in (digest, account_of(digest, "loss")))
+    spent = sum(book.studies.get(account, 0) for account in accounts)
     prepared = home.engagement.guarantee
     used = spent_epsilon(Amount(spent, book.budget.measure), prepared, book.accountant) if spent else 0.0
-    answers = sum(query.answer is not None for query in book.queries.values())
+    answers = sum(charge.study in accounts for charge in charges)
     contact, approval = home.last_contact(), home.approval()
     return OwnerStatus(
         owner=engagement.owner,

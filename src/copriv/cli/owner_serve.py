@@ -15,7 +15,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from copriv.cli.progress import bar
+from copriv.cli.progress import bar, heed_termination
 from copriv.entropy import secure
 from copriv.errors import CoprivError
 from copriv.owner.home import Contact, Engagement, Home, prepare
@@ -36,6 +36,7 @@ _SECONDS_BETWEEN_NOTES = 1.0
 
 def run_serve(folder: Path, *, as_json: bool) -> None:
     """The whole of `copriv owner serve`."""
+    heed_termination()
     home, console = Home(folder), Console(stderr=True)
     home.require_approved()
     require_valid((folder / "owner.pem").read_text(encoding="utf-8"), datetime.now(UTC))

@@ -171,6 +171,13 @@ class Home:
         write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
         return approval
 
+    def renew(self, host: str, port: int, secrets: dict[str, str]) -> None:
+        """Another certificate, perhaps at another address; the promise and its approval stand."""
+        for name, text in secrets.items():
+            write_for_owner(self.folder / name, text.encode())
+        self.engagement = msgspec.structs.replace(self.engagement, host=host, port=port)
+        write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.engagement))
+
     def approval(self) -> Approval | None:
         """What was approved, if anything was."""
         path = self.folder / "approval.json"

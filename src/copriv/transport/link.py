@@ -204,6 +204,12 @@ def _explain(link: Link, last: Exception, complaints: Sequence[Exception]) -> Co
     problem = complaints[0] if complaints else last
     said = str(problem) or type(problem).__name__
     where = f"the broker at {link.host}:{link.port}"
+    if isinstance(problem, ssl.SSLCertVerificationError) and "mismatch" in problem.verify_message:
+        return Unwelcome(
+            f"{where} shows a certificate for another name or address: {problem.verify_message}",
+            remedy="reach it under a name that `copriv learner init --host` was given",
+            value=link.host,
+        )
     if isinstance(problem, ssl.SSLCertVerificationError):
         return Unwelcome(
             f"{where} shows a certificate that this study's authority has not signed: {problem.verify_message}",

@@ -92,7 +92,7 @@ class NatsLearner:
         self._present: dict[str, Hello] = {}
         self._roster: dict[str, Hello] = {}
         self._places: dict[str, int] = {}
-        self._dismissed: set[str] = set()
+        self._dismissed: dict[str, str | None] = {}
         self._claims: deque[Claim] = deque()
         self._stage: Stage = "waiting"
         self._model: tuple[float, ...] = ()
@@ -121,7 +121,12 @@ class NatsLearner:
 
     def dismiss(self, owner: str) -> None:
         """Never meet this owner again."""
-        self._dismissed.add(owner)
+        self._dismissed[owner] = None
+
+    def send_away(self, owner: str) -> None:
+        """Do not meet this owner again until somebody has looked: until another process of it says hello."""
+        if owner in self._present and owner not in self._dismissed:
+            self._dismissed[owner] = self._present[owner].instance
 
     def ask(self, query: Query) -> Reply | Silence:
         """Put a query to its owner and wait for the reply, until the deadline."""
@@ -263,7 +268,7 @@ class NatsLearner:
     async def _next(self, number: int) -> str | None:
         """Wait for somebody; in a broadcast study, after calling for work."""
         await self._connected()
-        while any(self._manners.admits(name) for name in self._places if name not in self._dismissed):
+        while any(self._manners.admits(name) for name in self._places if self._dismissed.get(name, "") is not None):
             if self._manners.meeting == "broadcast":
                 await self._call("work", number)
             elif self._manners.clock == "always":
@@ -315,6 +320,8 @@ class NatsLearner:
         if hello.owner not in self._present and self._stage != "ended":
             self._manners.tell(f"{hello.owner} is here, with {hello.records:,} records")
         self._present[hello.owner] = hello
+        if self._dismissed.get(hello.owner) not in {None, hello.instance}:
+            del self._dismissed[hello.owner]
         await message.respond(encode_notice(Welcome(self._manners.terms, self._stage, self._model)))
         if self._stage == "ended":
             self._farewells.add(hello.owner)

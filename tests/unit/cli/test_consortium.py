@@ -216,6 +216,18 @@ def test_invitations_are_secret_and_never_overwritten(copriv, invited, tmp_path)
     assert members["east"]["identity"] in config
 
 
+def test_a_new_certificate_for_the_same_study_changes_nothing_else(copriv, joined, tmp_path):
+    before = json.loads(copriv("owner", "status", "--folder", "home-east", "--json").out)
+    key = (tmp_path / "home-east" / "owner.key").read_text()
+    assert copriv("learner", "invite", "east", "--again", "--out", "second").code == 0
+    assert copriv("owner", "renew", "second", "--folder", "home-east").code == 0
+    assert (tmp_path / "home-east" / "owner.key").read_text() != key
+    assert json.loads(copriv("owner", "status", "--folder", "home-east", "--json").out) == before
+    wrong = copriv("owner", "renew", "north.invitation", "--folder", "home-east")
+    assert wrong.code == 2
+    assert "another owner" in wrong.err
+
+
 def test_a_revoked_owner_leaves_the_configuration(copriv, invited, tmp_path):
     outcome = copriv("learner", "revoke", "north", "--json")
     assert json.loads(outcome.out) == {"owner": "north", "revoked": True, "broker": False}
