@@ -1,6 +1,6 @@
 """A Flower server that times rounds: ten numbers to one client, its answer back, then the next client.
 
-Twice, because Flower's own way to ask sleeps between two looks for the answer: once with that, once looking all the time.
+Twice, because Flower's own way to ask sleeps between two looks for the answer: once with it, once without the sleep.
 """
 
 import itertools
