@@ -14,9 +14,7 @@ import msgspec
 
 from copriv.privacy.release import Release
 
-Reason = Literal[
-    "oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"
-]
+Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"]
 Kind = Literal["gradient", "loss"]
 
 
