@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__init__", "__main__", "side_by_side"}
+NOT_BENCHMARKS = {"__init__", "__main__", "peers", "scenes", "side_by_side"}
 
 
 def main() -> None:
