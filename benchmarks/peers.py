@@ -6,7 +6,7 @@ and at the public model, stands for the bound. That favours them, as longer priv
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from copriv.losses.sample import Sample
 from copriv.privacy.calibration import calibrate
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_moments
+from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.rules.statistics import StatisticsRule, StatisticsState
-from copriv.simulation.cost import Scene
+from copriv.simulation.cost import Protection, Scene, promised, simulate_rule
 from copriv.simulation.quadratic import Noise, Statistics, simulate
 from copriv.vectors import FloatArray, Norm
 
@@ -27,6 +28,7 @@ HORIZON = 1000
 STEPS = 16
 SEARCH_RUNS = 10
 ROUNDS = (3, 10, 30, 100)
+AVERAGED_ANSWERS = (30, 85, 255)
 DELTA = 1e-6
 
 
@@ -119,6 +121,38 @@ def moments(table: Table, epsilon: float, delta: float, *, runs: int, generator:
         unit = _unit(generator, norm, (len(each), exact.size))
         costs.append(table.psi(rule.model(StatisticsState(exact + np.asarray(each) @ unit, told))))
     return float(np.mean(costs))
+
+
+def averaged(table: Table, epsilon: float, *, runs: int, seed: int) -> float:
+    """Our averaged steps under a pure ε, real clipping, at the best step, clip and number of answers.
+
+    The settings are searched for on owners that all hold the public rows, with the noise of the real ones; the run
+    starts at 0 and uses no public rows itself.
+    """
+    scene = table.scene
+    owners, protection = len(scene.records), promised(Guarantee.of(epsilon), scene.public.parameters)
+    standing_in = replace(scene, samples=(scene.public,) * owners, joint=scene.public, best=1.0)
+    loud = Protection(protection.norm, lambda _, clip, answers: protection.noise(scene.records[0], clip, answers))
+    lengths = gradient_norms(scene.objective.loss, scene.public, np.zeros(scene.public.parameters), Norm.L1)
+    settings = [
+        (float(np.quantile(lengths, quantile)), 2 / table.steepest * 0.5**k, max(1, total // owners))
+        for quantile in (0.9, 0.99)
+        for k in range(1, 7)
+        for total in AVERAGED_ANSWERS
+    ]
+    costs = [_averaged(standing_in, loud, *setting, 4, seed) for setting in settings]
+    return _averaged(scene, protection, *settings[int(np.argmin(costs))], runs, seed + 1)
+
+
+def _averaged(
+    scene: Scene, protection: Protection, clip: float, step: float, answers: int, runs: int, seed: int
+) -> float:
+    objective, owners = scene.objective, len(scene.records)
+    rule = AveragedRule(
+        scene.public.parameters, scene.records, step, answers * owners, objective.regularization, objective.limit
+    )
+    states = simulate_rule(rule, scene, protection, clip=clip, answers=answers, runs=runs, seed=seed)
+    return float(np.mean([scene.psi(rule.model(state)) for state in states]))
 
 
 def _unit(generator: np.random.Generator, norm: Norm, size: tuple[int, int]) -> FloatArray:

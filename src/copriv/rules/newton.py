@@ -11,9 +11,10 @@ so an answer taken at any θ_q stays of use wherever the model goes; for the squ
 ĝ_i + A(θ − θ_q) of each owner's gradient. What clipping takes from a gradient it takes from public rows too. One or two
 answers of each owner suffice, so the whole budget goes into them. Everything after the answers is post-processing.
 
-The linear model errs by (H_i − A)(θ_q − θ). If owners are alike, it is best to ask near where the model will end: at
-the present one. If they differ, everyone is first asked at the public model, because the H_i differ too, and asked at
-one place their errors cancel in the sum.
+The linear model errs by (H_i − A)(θ_q − θ). So it is best to ask near where the model will end: at the present one,
+once owners look alike, or together unlike the public rows. While they differ from each other around the public rows,
+everyone is first asked at the public model: the H_i differ too, and asked at one place their errors cancel in the
+sum.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.rules.evidence import Evidence, weigh
+from copriv.rules.evidence import Evidence, Verdict, weigh
 from copriv.rules.outlook import Outlook
 from copriv.vectors import FloatArray, IntArray, Norm, read_only
 
@@ -37,14 +38,16 @@ _MOST_STEPS = 20
 _STILL = 1e-12
 # Noise of 0 is taken for this share of what the records themselves leave open, so that nothing is divided by 0.
 _SILENCE = 1e-15
+# Beyond this, owners together are taken for another population than the public rows.
+_APART = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewtonState:
-    """The model and κ, and a row for each answer: whose it was, where it was asked for, how far from the public one."""
+    """The model, where to ask newcomers, and a row for each answer: whose, asked where, how far from the public one."""
 
     central: FloatArray
-    among: float
+    newcomer: FloatArray
     owners: IntArray
     questions: FloatArray
     deviations: FloatArray
@@ -103,12 +106,11 @@ class NewtonRule:
     def begin(self) -> NewtonState:
         """The public model, and no answers."""
         none = np.empty((0, self.parameters))
-        return NewtonState(self.outlook.start, 0.0, np.empty(0, dtype=np.int64), none, none)
+        return NewtonState(self.outlook.start, self.outlook.start, np.empty(0, dtype=np.int64), none, none)
 
     def question(self, state: NewtonState, owner: int) -> FloatArray:
-        """The present model; or the public one, at the first meeting with one of owners that differ."""
-        alike = state.among <= 1 / self.public.records
-        return state.central if alike or owner in state.owners else self.outlook.start
+        """The present model; at a first meeting, perhaps the public one."""
+        return state.central if owner in state.owners else state.newcomer
 
     def absorb(self, state: NewtonState, owner: int, answer: FloatArray) -> NewtonState:
         """Note the difference from the public rows' answer, and move."""
@@ -117,46 +119,50 @@ class NewtonRule:
         owners = np.append(state.owners, owner)
         questions = np.vstack([state.questions, asked])
         deviations = np.vstack([state.deviations, (answer - public) @ self.outlook.basis])
-        central, among = self._estimate(owners, questions, deviations, state.central)
-        for array in (central, owners, questions, deviations):
+        central, newcomer = self._estimate(owners, questions, deviations, state.central)
+        for array in (central, newcomer, owners, questions, deviations):
             array.flags.writeable = False
-        return NewtonState(central, among, owners, questions, deviations)
+        return NewtonState(central, newcomer, owners, questions, deviations)
 
     def model(self, state: NewtonState) -> FloatArray:
         """The model after the last answer."""
         return state.central
 
     def pack(self, state: NewtonState) -> bytes:
-        """The number of answers, κ, the model and the answers, as bytes."""
-        head = np.append(state.among, state.central)
-        parts = (head, state.owners.astype("<i8"), state.questions, state.deviations)
+        """The number of answers, the two models and the answers, as bytes."""
+        parts = (state.central, state.newcomer, state.owners.astype("<i8"), state.questions, state.deviations)
         return len(state.owners).to_bytes(8, "little") + b"".join(part.tobytes() for part in parts)
 
     def unpack(self, data: bytes) -> NewtonState:
         """The state again, to the last bit."""
         answers, p = int.from_bytes(data[:8], "little"), self.parameters
-        if len(data) < 8 or len(data) != 8 * (2 + p + answers * (1 + 2 * p)):
+        if len(data) < 8 or len(data) != 8 * (1 + 2 * p + answers * (1 + 2 * p)):
             raise BadInput(
                 f"{len(data)} bytes are not a state of this rule",
                 remedy="use the checkpoint of this study",
                 value=len(data),
             )
-        head = np.frombuffer(data, dtype="<f8", offset=8, count=1 + p)
-        owners = np.frombuffer(data, dtype="<i8", offset=8 * (2 + p), count=answers).astype(np.int64)
+        central, newcomer = np.frombuffer(data, dtype="<f8", offset=8, count=2 * p).reshape(2, p)
+        owners = np.frombuffer(data, dtype="<i8", offset=8 * (1 + 2 * p), count=answers).astype(np.int64)
         owners.flags.writeable = False
-        questions, deviations = np.frombuffer(data, "<f8", offset=8 * (2 + p + answers)).reshape(2, answers, p)
-        return NewtonState(read_only(head[1:]), float(head[0]), owners, read_only(questions), read_only(deviations))
+        questions, deviations = np.frombuffer(data, "<f8", offset=8 * (1 + 2 * p + answers)).reshape(2, answers, p)
+        models = read_only(central), read_only(newcomer)
+        return NewtonState(*models, owners, read_only(questions), read_only(deviations))
 
     def _estimate(
         self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """The model and κ; in two turns, as the first tells how far from the model the questions were asked."""
-        among = 0.0
-        for _ in range(2):
-            evidence = self._gather(owners, questions, deviations, central)
-            verdict = weigh(evidence, self.outlook.spread, self.public.records)
-            central, among = self._tilt(self.outlook.restore(verdict.deviation, verdict.apart)), verdict.among
-        return central, among
+    ) -> tuple[FloatArray, FloatArray]:
+        """The model and where to ask newcomers; twice, as only the first model tells how far from it questions were."""
+        nearby = self._weigh(owners, questions, deviations, central)
+        first = self._tilt(self.outlook.restore(nearby.deviation, nearby.apart))
+        verdict = self._weigh(owners, questions, deviations, first)
+        central = self._tilt(self.outlook.restore(verdict.deviation, verdict.apart))
+        settled = verdict.among <= 1 / self.public.records or verdict.apart > _APART
+        return central, central if settled else self.outlook.start
+
+    def _weigh(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Verdict:
+        evidence = self._gather(owners, questions, deviations, central)
+        return weigh(evidence, self.outlook.spread, self.public.records)
 
     def _gather(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Evidence:
         """One deviation for each owner heard from: its answers, each weighed by its noise and its staleness."""
