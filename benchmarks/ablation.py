@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.scenes import scenes
+from benchmarks.scenes import LATE, scenes, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
@@ -86,12 +86,22 @@ VARIANTS = {
 
 
 def measure(scene: Scene, epsilon: float, seed: int) -> list[float]:
-    """ψ of every variant, with the clip and K that ours chooses."""
-    protection, start = (
-        promised(Guarantee.of(epsilon), scene.public.parameters),
-        minimise(scene.objective, scene.public),
-    )
-    plan = newton_prospect(scene, protection, start)
+    """ψ of every variant with the clip and K that ours chooses, of ours with K = 2, and of the public model."""
+    start = minimise(scene.objective, scene.public)
+    costs = [_cost(scene, epsilon, seed, start, vary, (1, 2)) for vary in VARIANTS.values()]
+    return [*costs, _cost(scene, epsilon, seed, start, same, (2,)), scene.psi(start)]
+
+
+def _cost(
+    scene: Scene,
+    epsilon: float,
+    seed: int,
+    start: FloatArray,
+    vary: Callable[[NewtonRule], NewtonRule],
+    choices: tuple[int, ...],
+) -> float:
+    protection = promised(Guarantee.of(epsilon), scene.public.parameters)
+    plan = newton_prospect(scene, protection, start, choices)
     rule = NewtonRule.of(
         scene.public,
         scene.objective,
@@ -101,26 +111,24 @@ def measure(scene: Scene, epsilon: float, seed: int) -> list[float]:
         norm=protection.norm,
         start=start,
     )
-    costs = []
-    for vary in VARIANTS.values():
-        twin = vary(rule)
-        states = simulate_rule(twin, scene, protection, clip=plan.clip, answers=plan.answers, runs=RUNS, seed=seed)
-        costs.append(float(np.mean([scene.psi(twin.model(state)) for state in states])))
-    return [*costs, scene.psi(start)]
+    twin = vary(rule)
+    states = simulate_rule(twin, scene, protection, clip=plan.clip, answers=plan.answers, runs=RUNS, seed=seed)
+    return float(np.mean([scene.psi(twin.model(state)) for state in states]))
 
 
 def main() -> None:
     """Print the table."""
     found: dict[tuple[str, float], list[list[float]]] = {}
     for draw in range(DRAWS):
-        for name, scene in scenes(draw):
+        late = whole(LATE, draw)
+        for name, scene in [*scenes(draw), *([] if late is None else [(LATE.name, late)])]:
             for epsilon in EPSILONS:
                 found.setdefault((name, epsilon), []).append(measure(scene, epsilon, draw))
     tell(
         "ablation",
         f"ψ of public Newton, pure ε, mean of {DRAWS} draws of public rows × {RUNS} runs; every column but the first "
         "lacks one part and is otherwise the same",
-        ["data", "ε", *VARIANTS, "public"],
+        ["data", "ε", *VARIANTS, "K = 2", "public"],
         [[name, f"{epsilon:g}", *np.mean(costs, axis=0).tolist()] for (name, epsilon), costs in found.items()],
         width=150,
     )

@@ -33,6 +33,7 @@ class Source:
     partition: Partition
     public_rows: int = 10_000
     ordinal: bool = False
+    shuffled: bool = True
 
 
 BANKS = Source("loans", "lending_887k_categories", "grade", Partition(owners=1), ordinal=True)
@@ -42,6 +43,11 @@ OTHERS = (
     Source("airlines", "flights_2013", "arr_delay", Partition("carrier", min_records=100)),
     Source("generator", "", "int_rate", Partition(owners=10, records_per_owner=10_000)),
 )
+# Oldest loans first: the public rows are the last, of another year than the banks'.
+LATE = Source(
+    "loans, other years", "lending_887k_categories", "grade", Partition(owners=10, records_per_owner=10_000),
+    ordinal=True, shuffled=False,
+)  # fmt: skip
 BLOCKS = ((3, 250_000), (10, 10_000), (85, 10_000))
 
 
@@ -54,7 +60,7 @@ def data_folder() -> Path | None:
 
 
 def read(source: Source, seed: int) -> Intake | None:
-    """The records, shuffled; None if they are not at hand."""
+    """The records, shuffled if wanted; None if they are not at hand."""
     if source.file:
         folder = data_folder()
         if folder is None:
@@ -63,7 +69,7 @@ def read(source: Source, seed: int) -> Intake | None:
     else:
         table = lending_like.generate(110_000, seeded(seed, "records")).lazy()
     rows = int(table.select(pl.len()).collect().item())
-    order = np.asarray(seeded(seed, "shuffle").permutation(rows), dtype=np.int64)
+    order = np.asarray(seeded(seed, "shuffle").permutation(rows), dtype=np.int64) if source.shuffled else None
     target = TargetChoice(source.target, ordinal=source.ordinal)
     return take_in(table, Plan(target, source.partition, public_rows=source.public_rows), order=order)
 
@@ -80,6 +86,12 @@ def cut(pool: Sample, owners: int, records: int) -> list[Sample]:
     return [Sample(np.ascontiguousarray(pool.columns[:, a:b]), pool.targets[a:b]) for a, b in edges]
 
 
+def whole(source: Source, seed: int) -> Scene | None:
+    """All owners of a source."""
+    intake = read(source, seed)
+    return None if intake is None else make_scene(intake.public, [owner.sample for owner in intake.owners])
+
+
 def scenes(seed: int) -> Iterator[tuple[str, Scene]]:
     """Every scene of one draw."""
     banks = read(BANKS, seed)
@@ -90,7 +102,6 @@ def scenes(seed: int) -> Iterator[tuple[str, Scene]]:
                 make_scene(banks.public, cut(banks.owners[0].sample, owners, records)),
             )
     for source in OTHERS:
-        intake = read(source, seed)
-        if intake is not None:
-            samples = [owner.sample for owner in intake.owners]
-            yield source.name, make_scene(intake.public, samples)
+        scene = whole(source, seed)
+        if scene is not None:
+            yield source.name, scene
