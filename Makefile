@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench clean
+.PHONY: help run test check torture consortium kills figures bench bench-cost clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 $(READY): pyproject.toml
 	@echo "== setting up $(VENV): about a minute, once"
@@ -50,6 +50,10 @@ figures: $(READY) ## redraw the paper's figures from synthetic records
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"
 	@$(BIN)/python -m benchmarks
+
+bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users would pick instead, on all data
+	@echo "== benchmark: cost (about ten minutes; real data from \$$COPRIV_DATA or ../shared/data)"
+	@$(BIN)/python -m benchmarks cost
 
 clean: ## remove the environment and caches (never a run folder or a ledger)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

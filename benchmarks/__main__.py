@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__init__", "__main__", "side_by_side", "owners_elsewhere"}
+NOT_BENCHMARKS = {"__init__", "__main__", "owners_elsewhere", "peers", "scenes", "side_by_side"}
 # What installs other people's software runs only when named.
 OPTIONAL = {"flower"}
 

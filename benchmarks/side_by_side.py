@@ -29,14 +29,16 @@ def take_turns(contestants: Mapping[str, Callable[[], object]], rounds: int) -> 
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def tell(name: str, compared: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def tell(
+    name: str, compared: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, width: int = 120
+) -> None:
     """Print a table, say what was compared, and keep both as benchmarks/results/NAME.json."""
     table = Table(title=name, caption=compared, title_justify="left", caption_justify="left")
     for column in columns:
         table.add_column(column, justify="left" if column == columns[0] else "right")
     for row in rows:
         table.add_row(*(_show(value) for value in row))
-    Console(width=120).print(table)
+    Console(width=width).print(table)
     RESULTS.mkdir(exist_ok=True)
     kept = {"name": name, "compared": compared, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
     (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

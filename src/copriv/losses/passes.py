@@ -74,10 +74,21 @@ def average_curvature(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArr
     return (sample.columns * weights) @ sample.columns.T / sample.records
 
 
+def record_slopes(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+    """∂ℓ/∂z of every record; its gradient is that times x."""
+    _prepare(sample, theta)
+    return _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+
+
+def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+    """∂²ℓ/∂z² of every record; its Hessian is that times xxᵀ."""
+    _prepare(sample, theta)
+    return _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+
+
 def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
     """‖∇ℓ‖ of every record: what a clip is chosen by, on public rows."""
-    _prepare(sample, theta)
-    slopes = _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    slopes = record_slopes(loss, sample, theta)
     return np.asarray(np.abs(slopes) * np.linalg.norm(sample.columns, ord=norm.value, axis=0), dtype=np.float64)
 
 

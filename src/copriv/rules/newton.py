@@ -1,0 +1,208 @@
+"""Public Newton: start at the model of the public rows, and move only by what owners' answers teach beyond them.
+
+The learner asks owner i at some model θ_q, and compares the answer with the clipped average gradient of the public rows
+at the very same θ_q. Averaged over owners, weighed against the noise and turned back into full gradients
+(`rules.evidence`, `rules.outlook`), these differences say by how much the gradient of all private records differs from
+that of the public rows: d. The model is where the tilted public fitness is stationary,
+
+    ∇f_pub(θ) + d = 0,
+
+so an answer taken at any θ_q stays of use wherever the model goes; for the squared loss this is the linear model
+ĝ_i + A(θ − θ_q) of each owner's gradient. What clipping takes from a gradient it takes from public rows too. One or two
+answers of each owner suffice, so the whole budget goes into them. Everything after the answers is post-processing.
+
+The linear model errs by (H_i − A)(θ_q − θ). So it is best to ask near where the model will end: at the present one,
+once owners look alike, or together unlike the public rows. While they differ from each other around the public rows,
+everyone is first asked at the public model: the H_i differ too, and asked at one place their errors cancel in the
+sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.losses.objective import Objective
+from copriv.losses.passes import clipped_average_gradient
+from copriv.losses.sample import Sample
+from copriv.losses.squared import SquaredLoss
+from copriv.rules.evidence import Evidence, Verdict, weigh
+from copriv.rules.outlook import Outlook
+from copriv.vectors import FloatArray, IntArray, Norm, read_only
+
+_MOST_STEPS = 20
+_STILL = 1e-12
+# Noise of 0 is taken for this share of what the records themselves leave open, so that nothing is divided by 0.
+_SILENCE = 1e-15
+# Beyond this, owners together are taken for another population than the public rows.
+_APART = 0.9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewtonState:
+    """The model, where to ask newcomers, and a row for each answer: whose, asked where, how far from the public one."""
+
+    central: FloatArray
+    newcomer: FloatArray
+    owners: IntArray
+    questions: FloatArray
+    deviations: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewtonRule:
+    """Public Newton for owners with their own sizes and noise.
+
+    Args:
+        public: the public rows.
+        objective: the loss, the regularizer and the box.
+        records: n_i of each owner.
+        deviations: standard deviation of each owner's noise on every coordinate of one answer.
+        clip: the most that one record's gradient may count; the owners' and the public rows'.
+        norm: in which norm.
+        outlook: what the public rows foretell, from `Outlook.of` with the same public rows, objective, clip and norm.
+    """
+
+    public: Sample
+    objective: Objective
+    records: tuple[int, ...]
+    deviations: tuple[float, ...]
+    clip: float
+    norm: Norm
+    outlook: Outlook
+    name = "newton"
+
+    @classmethod
+    def of(
+        cls,
+        public: Sample,
+        objective: Objective,
+        *,
+        records: Sequence[int],
+        deviations: Sequence[float],
+        clip: float,
+        norm: Norm,
+        start: FloatArray | None = None,
+    ) -> NewtonRule:
+        """The rule for these public rows and owners; `start` is the public model, if it is known already."""
+        _require_owners(records, deviations)
+        outlook = Outlook.of(public, objective, clip, norm, start)
+        return cls(public, objective, tuple(records), tuple(deviations), clip, norm, outlook)
+
+    @property
+    def parameters(self) -> int:
+        """Length of a model (p)."""
+        return self.public.parameters
+
+    @property
+    def owners(self) -> int:
+        """How many owners there are (N)."""
+        return len(self.records)
+
+    def begin(self) -> NewtonState:
+        """The public model, and no answers."""
+        none = np.empty((0, self.parameters))
+        return NewtonState(self.outlook.start, self.outlook.start, np.empty(0, dtype=np.int64), none, none)
+
+    def question(self, state: NewtonState, owner: int) -> FloatArray:
+        """The present model; at a first meeting, perhaps the public one."""
+        return state.central if owner in state.owners else state.newcomer
+
+    def absorb(self, state: NewtonState, owner: int, answer: FloatArray) -> NewtonState:
+        """Note the difference from the public rows' answer, and move."""
+        asked = self.question(state, owner)
+        public = clipped_average_gradient(self.objective.loss, self.public, asked, self.clip, self.norm)
+        owners = np.append(state.owners, owner)
+        questions = np.vstack([state.questions, asked])
+        deviations = np.vstack([state.deviations, (answer - public) @ self.outlook.basis])
+        central, newcomer = self._estimate(owners, questions, deviations, state.central)
+        for array in (central, newcomer, owners, questions, deviations):
+            array.flags.writeable = False
+        return NewtonState(central, newcomer, owners, questions, deviations)
+
+    def model(self, state: NewtonState) -> FloatArray:
+        """The model after the last answer."""
+        return state.central
+
+    def pack(self, state: NewtonState) -> bytes:
+        """The number of answers, the two models and the answers, as bytes."""
+        parts = (state.central, state.newcomer, state.owners.astype("<i8"), state.questions, state.deviations)
+        return len(state.owners).to_bytes(8, "little") + b"".join(part.tobytes() for part in parts)
+
+    def unpack(self, data: bytes) -> NewtonState:
+        """The state again, to the last bit."""
+        answers, p = int.from_bytes(data[:8], "little"), self.parameters
+        if len(data) < 8 or len(data) != 8 * (1 + 2 * p + answers * (1 + 2 * p)):
+            raise BadInput(
+                f"{len(data)} bytes are not a state of this rule",
+                remedy="use the checkpoint of this study",
+                value=len(data),
+            )
+        central, newcomer = np.frombuffer(data, dtype="<f8", offset=8, count=2 * p).reshape(2, p)
+        owners = np.frombuffer(data, dtype="<i8", offset=8 * (1 + 2 * p), count=answers).astype(np.int64)
+        owners.flags.writeable = False
+        questions, deviations = np.frombuffer(data, "<f8", offset=8 * (1 + 2 * p + answers)).reshape(2, answers, p)
+        models = read_only(central), read_only(newcomer)
+        return NewtonState(*models, owners, read_only(questions), read_only(deviations))
+
+    def _estimate(
+        self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The model and where to ask newcomers; twice, as only the first model tells how far from it questions were."""
+        nearby = self._weigh(owners, questions, deviations, central)
+        first = self._tilt(self.outlook.restore(nearby.deviation, nearby.apart))
+        verdict = self._weigh(owners, questions, deviations, first)
+        central = self._tilt(self.outlook.restore(verdict.deviation, verdict.apart))
+        settled = verdict.among <= 1 / self.public.records or verdict.apart > _APART
+        return central, central if settled else self.outlook.start
+
+    def _weigh(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Verdict:
+        evidence = self._gather(owners, questions, deviations, central)
+        return weigh(evidence, self.outlook.spread, self.public.records)
+
+    def _gather(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Evidence:
+        """One deviation for each owner heard from: its answers, each weighed by its noise and its staleness."""
+        heard, place = np.unique(owners, return_inverse=True)
+        sizes = np.asarray(self.records, dtype=np.float64)
+        away = questions - central
+        mismatch = np.einsum("ka,jab,kb->kj", away, self.outlook.leverage, away)
+        noise = np.asarray(self.deviations)[owners, None] ** 2 + _SILENCE * self.outlook.spread / sum(self.records)
+        weights = 1 / (noise + mismatch * (1 / self.public.records + 1 / sizes[owners])[:, None])
+        total, weighted, variances = np.zeros((3, heard.size, self.parameters))
+        np.add.at(total, place, weights)
+        np.add.at(weighted, place, weights * deviations)
+        np.add.at(variances, place, weights**2 * noise)
+        return Evidence(weighted / total, variances / total**2, sizes[heard], np.delete(sizes, heard))
+
+    def _tilt(self, tilt: FloatArray) -> FloatArray:
+        """The θ in the box at which ∇f_pub(θ) + d vanishes, by Newton's method from the public model."""
+        theta = self.outlook.start - np.linalg.solve(self.outlook.curvature, tilt)
+        if isinstance(self.objective.loss, SquaredLoss):
+            return self.objective.project(theta)
+        for _ in range(_MOST_STEPS):
+            theta = self.objective.project(theta)
+            gradient = self.objective.gradient(self.public, theta) + tilt
+            step = np.linalg.solve(self.objective.curvature(self.public, theta), gradient)
+            theta = theta - step
+            if float(np.max(np.abs(step))) < _STILL:
+                break
+        return self.objective.project(theta)
+
+
+def _require_owners(records: Sequence[int], deviations: Sequence[float]) -> None:
+    if not records or len(records) != len(deviations):
+        raise BadInput(
+            f"{len(records)} sizes and {len(deviations)} deviations of noise",
+            remedy="give one of each for every owner, and at least one owner",
+            value=(len(records), len(deviations)),
+        )
+    for size in records:
+        if size < 1:
+            raise BadInput(f"an owner with {size} records", remedy="leave empty owners out", value=size)
+    for deviation in deviations:
+        if not (math.isfinite(deviation) and deviation >= 0):
+            raise BadInput(f"noise of deviation {deviation}", remedy="give finite numbers from 0", value=deviation)

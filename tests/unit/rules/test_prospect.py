@@ -1,0 +1,65 @@
+"""What is foreseen on the public rows: the clip falls with the noise, and the foreseen ψ is the one that comes."""
+
+import numpy as np
+import pytest
+
+from copriv.errors import BadInput
+from copriv.losses.choose import choose
+from copriv.losses.objective import Objective
+from copriv.losses.sample import Sample
+from copriv.rules.outlook import Outlook
+from copriv.rules.prospect import best_prospect
+from copriv.vectors import Norm
+
+OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
+
+
+def population(records, seed, parameters=5):
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, parameters)) / 4
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    noise = 0.05 * generator.standard_t(4, size=records)
+    return Sample.of_rows(rows, np.clip(rows @ np.linspace(-0.5, 0.5, parameters) + noise, -1, 1))
+
+
+def foresee(deviation, owners=5, answers=(1, 2)):
+    return best_prospect(
+        population(5000, 0),
+        OBJECTIVE,
+        records=[5000] * owners,
+        deviations={k: [k * deviation] * owners for k in answers},
+        norm=Norm.L1,
+    )
+
+
+def test_more_noise_means_a_smaller_clip_and_a_higher_cost():
+    prospects = [foresee(deviation) for deviation in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]
+    clips, costs = [p.clip for p in prospects], [p.cost for p in prospects]
+    assert clips == sorted(clips, reverse=True)
+    assert clips[0] > 2 * clips[-1]
+    assert costs == sorted(costs)
+
+
+def test_a_second_answer_is_asked_for_only_where_noise_is_small():
+    assert foresee(1e-7, owners=2).answers == 2
+    assert foresee(1e-2, owners=2).answers == 1
+
+
+def test_with_noise_beyond_everything_the_public_model_is_foreseen():
+    public = population(5000, 0)
+    prospect = foresee(1e3)
+    assert prospect.cost == pytest.approx(public.parameters * (1 / 5000 + 1 / 25_000), rel=0.3)
+
+
+def test_no_clip_hides_nothing_and_a_hard_one_much():
+    public = population(5000, 0)
+    free, hard = (Outlook.of(public, OBJECTIVE, clip, Norm.L2) for clip in (1e9, 0.01))
+    assert free.unexplained == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(free.sampled @ free.basis.T, np.eye(5), atol=1e-9)
+    assert hard.unexplained > 1e-3 * OBJECTIVE.fitness(public, free.start)
+    assert np.all(np.diag(hard.sampled @ hard.basis.T) > 1.5)
+
+
+def test_nothing_to_choose_from_is_refused():
+    with pytest.raises(BadInput):
+        foresee(1.0, answers=())

@@ -1,0 +1,92 @@
+"""The cost harness: the noise of the promise, shared readings that change nothing, and ψ as foreseen."""
+
+import numpy as np
+import pytest
+
+from copriv.losses.choose import choose
+from copriv.losses.moments import moment_count
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.sample import Sample
+from copriv.owner.promise import make_promise
+from copriv.privacy.exact import SimulatedVector
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.terms import Terms
+from copriv.rules.averaged import AveragedRule
+from copriv.simulation.cost import Scene, newton_costs, promised, radial, simulate_rule
+from copriv.simulation.radial import Radial
+from copriv.vectors import Norm
+
+OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
+
+
+def population(records, seed, parameters=5):
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, parameters)) / 4
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    noise = 0.05 * generator.standard_t(4, size=records)
+    return Sample.of_rows(rows, np.clip(rows @ np.linspace(-0.5, 0.5, parameters) + noise, -1, 1))
+
+
+def make_scene(seed, owners=5, records=4000, public=2000):
+    samples = [population(records, 100 * seed + i + 1) for i in range(owners)]
+    return Scene.of(OBJECTIVE, samples, population(public, 100 * seed))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_noise_is_that_of_the_promise(delta):
+    terms = Terms(
+        loss="squared", threshold=0.0, parameters=5, regularization=1e-5, limit=50.0, clip=0.3, row_norm=1.0,
+        target_bound=1.0, rule="newton", horizon=5, step=1.0, central="proof", dictionary="",
+    )  # fmt: skip
+    guarantee = Guarantee.of(0.7, delta)
+    promise = make_promise(terms, guarantee, records=123, answers=2)
+    protection = promised(guarantee, 5)
+    assert protection.norm is promise.norm
+    assert protection.of([123], 0.3, 2)[0].deviation == promise.calibration.mechanism.deviation
+
+
+def test_radial_noise_has_its_deviation_and_length():
+    noise, generator = Radial(0.5, 6), np.random.default_rng(0)
+    drawn = np.stack([noise.imitate(SimulatedVector(np.zeros(6)), generator) for _ in range(40_000)])
+    assert drawn.std() == pytest.approx(noise.deviation, rel=0.02)
+    assert np.linalg.norm(drawn, axis=1).mean() == pytest.approx(6 * 0.5, rel=0.02)
+    assert radial(1.0, 6).norm is Norm.L2
+    assert radial(2.0, 6).of([100], 1.0, 3)[0].deviation == pytest.approx(np.sqrt(7) * 3 * 0.02 / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_cost_is_below_public_and_as_foreseen(epsilon, delta):
+    measured, foreseen, public = [], [], []
+    for seed in range(6):
+        scene = make_scene(seed)
+        costs, plan = newton_costs(scene, promised(Guarantee.of(epsilon, delta), 5), runs=10, seed=seed)
+        measured.append(costs.mean())
+        foreseen.append(plan.cost)
+        public.append(scene.psi(minimise(OBJECTIVE, scene.public)))
+    assert np.mean(measured) < np.mean(public)
+    assert 0.4 < np.mean(measured) / np.mean(foreseen) < 2.5
+
+
+def test_more_budget_never_costs_more():
+    scene = make_scene(7)
+    costs = [newton_costs(scene, promised(Guarantee.of(e), 5), runs=30, seed=0)[0].mean() for e in (0.1, 1, 10)]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_runs_are_reproducible_and_differ_from_each_other():
+    scene, protection = make_scene(8, owners=2, records=500), promised(Guarantee.of(1), 5)
+    first, again = (newton_costs(scene, protection, runs=4, seed=3)[0] for _ in range(2))
+    assert np.array_equal(first, again)
+    assert np.unique(first).size == 4
+    assert not np.array_equal(first, newton_costs(scene, protection, runs=4, seed=4)[0])
+
+
+def test_any_rule_can_be_costed():
+    scene, protection = make_scene(9, owners=3), promised(Guarantee.of(10), 5)
+    rule = AveragedRule(5, scene.records, 3.0, 60, OBJECTIVE.regularization, OBJECTIVE.limit)
+    states = simulate_rule(rule, scene, protection, clip=0.5, answers=20, runs=3, seed=0)
+    assert all(state.answers == 60 for state in states)
+    assert np.mean([scene.psi(rule.model(state)) for state in states]) < 0.1 * scene.psi(np.zeros(5))
+    assert moment_count(5) == 20
