@@ -6,8 +6,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NOT_BENCHMARKS = {"__init__", "__main__", "owners_elsewhere", "peers", "scenes", "side_by_side"}
-# What installs other people's software runs only when named.
-OPTIONAL = {"flower"}
+# What takes long or installs other software runs only when named.
+OPTIONAL = {"flower", "cost", "ablation"}
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ from copriv.records.intake import Intake, Plan, take_in
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 from copriv.simulation.consortium import Watch, assemble, measure, run
-from copriv.simulation.study import Wishes, design
+from copriv.simulation.study import design
+from copriv.simulation.wishes import Wishes
 
 OWNERS, RECORDS, PUBLIC, HORIZON, SEEDS = 10, 10_000, 10_000, 1000, 5
 

@@ -15,7 +15,7 @@ from flwr.serverapp import Grid, ServerApp
 
 NUMBERS = 10
 WARM_UP = 2
-LOOK_AGAIN = 0.001
+LOOK_AGAIN = 0.01
 PATIENCE = 60.0
 
 app = ServerApp()

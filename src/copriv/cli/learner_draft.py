@@ -21,7 +21,8 @@ from copriv.records.dictionary import Dictionary, fit_dictionary
 from copriv.records.table import collect, open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
-from copriv.simulation.study import Study, Wishes, design_ahead
+from copriv.simulation.study import Study, design_ahead
+from copriv.simulation.wishes import Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sa
         meeting=options.meeting,
         clock=options.clock,
     )
-    if options.evaluations == 0:
+    if options.evaluations == 0 or study.public_model is None:
         return terms
     losses = record_values(terms.objective().loss, public, terms.objective().project(study.public_model))
     return msgspec.structs.replace(

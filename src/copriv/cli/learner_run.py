@@ -218,7 +218,7 @@ class Job:
                     break
             else:
                 continue
-            checked = check(query, reply)
+            checked = check(query, reply, 1)
             answers.extend([checked] if isinstance(checked, Answer) else [])
         return answers
 

@@ -22,6 +22,10 @@ class LossName(StrEnum):
 class RuleName(StrEnum):
     """Rules to choose from."""
 
+    auto = "auto"
+    newton = "newton"
+    statistics = "statistics"
+    averaged = "averaged"
     paper = "paper"
 
 
@@ -69,6 +73,10 @@ def train(
     positive_above: Annotated[
         float | None, _option("--positive-above", _DATA, "For the logistic loss: targets above this are positive.")
     ] = None,
+    dictionary: Annotated[
+        Path | None,
+        _option("--dictionary", _DATA, "Features as a study file or a model.json has them, not from public rows."),
+    ] = None,
     features: Annotated[int, _option("--features", _DATA, "Principal components to keep.")] = 10,
     synthetic: Annotated[
         SyntheticName, _option("--synthetic", _DATA, "Without --data: which records to generate.")
@@ -113,8 +121,10 @@ def train(
     huber_threshold: Annotated[
         float, _option("--huber-threshold", _LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
     ] = 0.25,
-    rule: Annotated[RuleName, _option("--rule", _LEARNING, "How answers become a model.")] = RuleName.paper,
-    horizon: Annotated[int, _option("--horizon", _LEARNING, "How many meetings (T).")] = 1000,
+    rule: Annotated[
+        RuleName, _option("--rule", _LEARNING, "How answers become a model; auto: what should cost the least.")
+    ] = RuleName.auto,
+    horizon: Annotated[int, _option("--horizon", _LEARNING, "How many meetings (T), for the paper's rule.")] = 1000,
     step: Annotated[float | None, _option("--step", _LEARNING, "The rule's step (default: from public rows).")] = None,
     rho: Annotated[float | None, _option("--rho", _LEARNING, "The paper's rho instead of a step.")] = None,
     central: Annotated[
@@ -147,8 +157,11 @@ def train(
 ) -> None:
     """Train one model across private owners.
 
-    Without arguments: ten synthetic banks with 10,000 loans each train a model of the interest rate with Algorithm 1;
-    each bank promises epsilon = 1 for any one loan (replace-one), adds its own noise and keeps its own ledger.
+    Without arguments: ten synthetic banks with 10,000 loans each train a model of the interest rate; each bank promises
+    epsilon = 1 for any one loan (replace-one), adds its own noise and keeps its own ledger.
+
+    The rule is the one that should cost the least, judged on public rows: mostly `newton`, which asks each bank once or
+    twice. The paper's Algorithm 1 is `--rule paper`.
 
     With your own table, say what to predict and who owns which rows:
 
@@ -168,6 +181,7 @@ def train(
             shuffle=shuffle,
             ordinal=ordinal,
             positive_above=positive_above,
+            dictionary=dictionary,
             features=features,
             synthetic=synthetic.value,
             owner_column=owner_column,

@@ -7,6 +7,7 @@ that a run that was killed can be resumed.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,8 +112,16 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         console.print(f"note: {notice}", style="dim", highlight=False)
     if job.noise == "secure" and job.options.data is not None and job.options.ledgers is None:
         console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
-    with bar(console, "choosing clip and step on the public rows"):
-        return intake, design(intake, make_wishes(job.options, intake, job.seed))
+    with bar(console, "choosing rule, clip and step on the public rows"):
+        study = design(intake, make_wishes(job.options, intake, job.seed))
+    console.print(f"note: {_describe(study)}", style="dim", highlight=False)
+    return intake, study
+
+
+def _describe(study: Study) -> str:
+    answers = study.promises[0].calibration.answers
+    foreseen = "" if math.isnan(study.foreseen) else f", ψ foreseen on public rows {study.foreseen:.2g}"
+    return f"rule {study.terms.rule!r}, at most {answers} answers of each owner{foreseen}"
 
 
 def _assemble(job: Job, intake: Intake, study: Study) -> Consortium:
@@ -157,8 +166,8 @@ def _train(job: Job, consortium: Consortium, study: Study, console: Console) -> 
         for iteration in run(consortium, study, name, position):
             if checkpoint is not None:
                 checkpoint.save(study.rule, iteration, keep_model=watch.keeps(iteration.number))
-            watch.see(iteration)
             model = study.rule.model(iteration.state)
+            watch.see(iteration, model)
             tell(iteration.number, total)
     if checkpoint is not None:
         checkpoint.close()

@@ -14,14 +14,17 @@ from copriv.cli.values import read_values
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like
+from copriv.records.dictionary import Dictionary
 from copriv.records.intake import Intake, Plan, take_in
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows, open_table
 from copriv.records.target import TargetChoice
+from copriv.report.model_file import read_model
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
-from copriv.simulation.study import Wishes
+from copriv.simulation.wishes import RuleChoice, Wishes
 from copriv.vectors import IntArray
 
 _SYNTHETIC_OWNERS = 10
@@ -38,6 +41,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True):
     shuffle: bool
     ordinal: bool
     positive_above: float | None
+    dictionary: Path | None
     features: int
     synthetic: str
     owner_column: str | None
@@ -54,7 +58,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True):
     simulate: bool
     loss: str
     huber_threshold: float
-    rule: str
+    rule: RuleChoice
     horizon: int
     step: float | None
     rho: float | None
@@ -87,7 +91,9 @@ def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
     public = None if options.public is None else open_table(options.public)
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
     shuffled = options.shuffle or options.data is None
-    return take_in(table, plan, public=public, order=_order(table, seed) if shuffled else None, tell=tell)
+    agreed = None if options.dictionary is None else read_dictionary(options.dictionary)
+    order = _order(table, seed) if shuffled else None
+    return take_in(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
 
 
 def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
@@ -98,6 +104,7 @@ def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
     else:
         epsilons = read_values(options.epsilons, names, "epsilon")
     return Wishes(
+        rule=_rule(options),
         guarantees=tuple(Guarantee.of(epsilon, options.delta) for epsilon in epsilons),
         seed=seed,
         loss=options.loss,
@@ -114,6 +121,22 @@ def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
         accountant=options.accountant,
         trace=None if options.schedule is None else read_trace(options.schedule),
     )
+
+
+def _rule(options: TrainOptions) -> RuleChoice:
+    """Whoever gives the paper's step, or a schedule to follow, means the paper's rule."""
+    if options.rule == "auto" and (options.step or options.rho or options.schedule or options.central != "proof"):
+        return "paper"
+    return options.rule
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """The dictionary of a study file or of a model."""
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}", remedy="give a study.toml or a model.json", value=str(path))
+    if path.suffix == ".toml":
+        return msgspec.convert(read_study(path.read_text(encoding="utf-8")).dictionary, Dictionary)
+    return read_model(path).dictionary
 
 
 def check_guarantee(options: TrainOptions) -> None:

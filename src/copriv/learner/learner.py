@@ -81,14 +81,15 @@ class Learning(Generic[State]):
             return position.unanswered[name]
         theta = self.rule.question(position.state, owner)
         identity = f"{self.run}:{position.number + 1}"
-        return Query(identity, self.terms, name, tuple(theta.tolist()), position.receipts.get(name))
+        return Query(identity, self.terms, name, tuple(theta.tolist()), position.receipts.get(name), self.rule.asks)
 
     def absorb(self, position: Position[State], owner: int, query: Query, reply: Reply) -> Position[State]:
         """The position after a reply."""
         unanswered = {name: open_query for name, open_query in position.unanswered.items() if name != query.owner}
         if not isinstance(reply, Answer):
             return Position(position.number + 1, position.state, position.receipts, unanswered)
-        state = self.rule.absorb(position.state, owner, np.asarray(reply.values, dtype=np.float64))
+        values, asked = np.asarray(reply.values, dtype=np.float64), np.asarray(query.theta, dtype=np.float64)
+        state = self.rule.absorb(position.state, owner, values, asked)
         receipts = {**position.receipts, query.owner: _newest(position.receipts.get(query.owner), reply.receipt)}
         return Position(position.number + 1, state, receipts, unanswered)
 
@@ -125,7 +126,7 @@ def train(
         query = learning.question(here, meeting.owner)
         while isinstance(reply := transport.ask(query), Silence):
             pass
-        checked = check(query, reply)
+        checked = check(query, reply, learning.rule.answer_size)
         here = learning.absorb(here, meeting.owner, query, checked)
         yield Iteration(here.number, meeting, here.state, query, checked)
 
@@ -159,16 +160,15 @@ def attend(
             unanswered = {**here.unanswered, query.owner: query}
             here = Position(here.number, here.state, here.receipts, unanswered)
             continue
-        checked = check(query, reply)
+        checked = check(query, reply, learning.rule.answer_size)
         here = learning.absorb(here, meeting.owner, query, checked)
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
-def check(query: Query, reply: Reply) -> Reply:
-    """The reply, if it is one to this query; else the learner's own refusal of it, and training goes on."""
+def check(query: Query, reply: Reply, expected: int) -> Reply:
+    """The reply, if it is one of so many numbers to this query; else the learner's refusal, and training goes on."""
     if isinstance(reply, Refusal):
         return Refusal(query.id, query.owner, reply.reason, reply.text)
-    expected = len(query.theta) if query.kind == "gradient" else 1
     finite = len(reply.values) == expected and bool(np.all(np.isfinite(reply.values)))
     if reply.id == query.id and reply.owner == query.owner and finite:
         return reply

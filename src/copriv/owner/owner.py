@@ -134,7 +134,7 @@ def account_of(digest: str, kind: Kind) -> str:
     >>> account_of("ab12", "gradient"), account_of("ab12", "loss")
     ('ab12', 'ab12:loss')
     """
-    return digest if kind == "gradient" else f"{digest}:{kind}"
+    return f"{digest}:{kind}" if kind == "loss" else digest
 
 
 def _question(query: Query, theta: FloatArray) -> str:

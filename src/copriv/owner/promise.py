@@ -4,7 +4,7 @@ The clip appears here once. It bounds each record's gradient, and the sensitivit
 set one without the other. The same goes for the bound on each record's loss in an evaluation.
 
 A promise has a part for every kind of question that the terms allow, and each part has its own portion of what the
-guarantee allows. Gradients have what the others leave.
+guarantee allows. What training asks for, gradients or moments, has what the others leave.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ import numpy as np
 
 from copriv.errors import BadInput
 from copriv.losses.loss import Loss
+from copriv.losses.moments import moment_count, pack_moments
 from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.privacy.sensitivity import Sensitivity, of_average_gradient, of_average_value
+from copriv.privacy.sensitivity import Sensitivity, of_average_gradient, of_average_value, of_moments
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
+from copriv.rules.statistics import StatisticsRule
 from copriv.vectors import FloatArray, Norm
 
 _ROUNDING = 1 + 1e-9
@@ -61,8 +63,8 @@ class Promise:
     """A clip, the sensitivity that follows from it, and the noise that keeps the guarantee; and the same of `further`.
 
     `row_norm` and `target_bound` are what the terms say of every record; within them no gradient can overflow, and none
-    can be too short to be clipped. `sensitivity` and `calibration` are those of gradients; `further` has the parts for
-    all other kinds of questions.
+    can be too short to be clipped. `sensitivity` and `calibration` are those of what training asks for (`main`);
+    `further` has the parts for all other kinds of questions.
     """
 
     objective: Objective
@@ -73,11 +75,12 @@ class Promise:
     sensitivity: Sensitivity
     calibration: Calibration
     further: tuple[Part, ...] = ()
+    main: Kind = "gradient"
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Everything that may be asked for, gradients first."""
-        return (Part("gradient", self.clip, self.sensitivity, self.calibration, self.exact_answer), *self.further)
+        """Everything that may be asked for, what training needs first."""
+        return (Part(self.main, self.clip, self.sensitivity, self.calibration, self.exact_answer), *self.further)
 
     @property
     def budget(self) -> Amount:
@@ -111,32 +114,57 @@ class Promise:
             )
 
     def exact_answer(self, sample: Sample, theta: FloatArray) -> FloatArray:
-        """The clipped average gradient that the noise is calibrated for; to be sealed at once by whoever calls."""
+        """What the noise is calibrated for: the clipped average gradient, or moments; to be sealed at once."""
+        if self.main == "moments":
+            return pack_moments(sample, self.norm)
         return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
 
 
 def make_promise(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> Promise:
-    """What an owner with this many records promises: so many gradients, and the further answers of the terms."""
+    """What an owner with this many records promises: so many answers, and the further ones of the terms."""
     objective = terms.objective()
     norm = mechanism_norm(guarantee)
-    proven = objective.gradient_bound(
-        row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
-    )
-    clip = min(terms.clip, proven)
-    sensitivity = of_average_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm)
+    main: Kind = "moments" if terms.rule == StatisticsRule.name else "gradient"
+    clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(
         guarantee,
         answers=answers,
         sensitivity=sensitivity,
-        parameters=terms.parameters,
+        parameters=numbers,
         accountant=accountant,
         portion=1 - sum((question.portion for question in further), Fraction(0)),
     )
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
-    return Promise(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts)
+    return Promise(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
+
+
+def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
+    """The clip of average gradients, their sensitivity, and how many numbers they have."""
+    proven = objective.gradient_bound(
+        row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
+    )
+    clip = min(terms.clip, proven)
+    return (
+        clip,
+        of_average_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm),
+        terms.parameters,
+    )
+
+
+def _moments(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
+    """The bound on records, from which the sensitivity of their moments follows without any clip."""
+    if objective.loss.name != "squared" or terms.row_norm > 1 or terms.target_bound > 1:
+        raise BadInput(
+            f"moments for the {objective.loss.name} loss, rows up to {terms.row_norm:g}, targets up to "
+            f"{terms.target_bound:g}",
+            remedy="one-shot statistics are for the squared loss with rows and targets of at most 1",
+            value=objective.loss.name,
+        )
+    sensitivity = of_moments(records=records, parameters=terms.parameters, norm=norm)
+    return terms.row_norm, sensitivity, moment_count(terms.parameters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import msgspec
 from copriv.privacy.release import Release
 
 Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"]
-Kind = Literal["gradient", "loss"]
+Kind = Literal["gradient", "moments", "loss"]
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
@@ -26,7 +26,7 @@ class Receipt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Query(msgspec.Struct, frozen=True, tag="query"):
-    """The learner asks an owner for its average gradient (or loss) at θ; the id makes a repetition free.
+    """The learner asks an owner for its average gradient or loss at θ, or for moments; its id makes repeating free.
 
     The receipt is the newest one that the learner holds from this owner.
     """

@@ -35,12 +35,18 @@ class OwnerSample:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Everything a study starts from."""
+    """Everything a study starts from; without public rows, the dictionary is somebody else's."""
 
     dictionary: Dictionary
-    public: Sample
+    public: Sample | None
     owners: tuple[OwnerSample, ...]
     notices: tuple[str, ...]
+
+    def require_public(self) -> Sample:
+        """The public rows, for whatever cannot do without."""
+        if self.public is None:
+            raise BadInput("there are no public rows", remedy="give --public-rows above 0, or a --public file", value=0)
+        return self.public
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ def take_in(
     *,
     public: pl.LazyFrame | None = None,
     order: IntArray | None = None,
+    dictionary: Dictionary | None = None,
     tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Intake:
     """Read, reduce and divide a table.
@@ -68,14 +75,23 @@ def take_in(
         plan: target, partition, number of features and of public rows.
         public: a table of public rows, instead of the last rows of `table`.
         order: a permutation of the rows, to shuffle them before anything else.
+        dictionary: one that is agreed already, instead of one fitted on public rows.
         tell: is told how many rows of how many are read.
     """
     named = [plan.target.name, *([plan.partition.column] if plan.partition.column else [])]
     require_columns(table, named)
     rows = count_rows(table)
     arranged = np.arange(rows, dtype=np.int64) if order is None else order
-    private_rows, public_frame = _separate(table, plan, public, arranged)
-    dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
+    if dictionary is not None and dictionary.target.name != plan.target.name:
+        raise BadInput(
+            f"the dictionary is for the target {dictionary.target.name!r}, not for {plan.target.name!r}",
+            remedy="name its target, or use another dictionary",
+            value=plan.target.name,
+        )
+    private_rows, public_frame = _separate(table, plan, public, arranged, agreed=dictionary is not None)
+    left_out: list[LeftOut] = []
+    if dictionary is None:
+        dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
     shares = divide(plan.partition, None if names is None else names.take(private_rows), private_rows.size)
@@ -84,7 +100,7 @@ def take_in(
     _require_enough(kept, dictionary)
     owners = tuple(_sample(share, private_rows, features, targets) for share in kept)
     notices = (
-        *_about_columns(left_out, dictionary, plan.features),
+        *_about_columns(left_out, dictionary, plan.features if left_out else 0),
         *_about_target(dictionary),
         *_about_rows(shares, usable, small, names, private_rows),
     )
@@ -92,17 +108,19 @@ def take_in(
 
 
 def _separate(
-    table: pl.LazyFrame, plan: Plan, public: pl.LazyFrame | None, arranged: IntArray
+    table: pl.LazyFrame, plan: Plan, public: pl.LazyFrame | None, arranged: IntArray, *, agreed: bool
 ) -> tuple[IntArray, pl.DataFrame]:
     """The private rows in order, and the public rows themselves."""
     if public is not None:
         require_columns(public, [plan.target.name])
         return arranged, collect(public)
     rows, wanted = arranged.size, plan.public_rows
+    if wanted == 0 and agreed:
+        return arranged, collect(table.head(0))
     if wanted < 1:
         raise BadInput(
             f"--public-rows is {wanted}",
-            remedy="the dictionary is fitted on public rows: give at least 1",
+            remedy="the dictionary is fitted on public rows: give at least 1, or an agreed one with --dictionary",
             value=wanted,
         )
     if wanted >= rows:
@@ -172,7 +190,9 @@ def _sample(share: Share, private_rows: IntArray, features: FloatArray, targets:
     return OwnerSample(share.name, Sample.of_rows(features[rows], targets[rows]))
 
 
-def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample:
+def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | None:
+    if public.is_empty():
+        return None
     targets = dictionary.targets_of(public)
     known = ~np.isnan(targets)
     return Sample.of_rows(dictionary.features_of(public)[known], targets[known])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -69,7 +70,7 @@ class Figures(msgspec.Struct):
     fitness: float
     best_fitness: float
     alone: Alone
-    public: Public
+    public: Public | None
     spent: list[Spending]
     seconds: float
     loss: str
@@ -80,6 +81,7 @@ class Figures(msgspec.Struct):
     clip: float
     step: float
     rho: float
+    foreseen: float | None
     limit: float
     regularization: float
     central: str
@@ -124,7 +126,7 @@ def figures(run: Run) -> Figures:
         fitness=findings.fitness,
         best_fitness=findings.best_fitness,
         alone=Alone(findings.alone_median, findings.gaining),
-        public=Public(run.intake.public.records, findings.public),
+        public=_public(run),
         spent=spent,
         seconds=run.seconds,
         loss=terms.loss,
@@ -135,6 +137,7 @@ def figures(run: Run) -> Figures:
         clip=terms.clip,
         step=terms.step,
         rho=rho_from_step(terms.step, horizon=terms.horizon, strong_convexity=2 * terms.regularization),
+        foreseen=None if math.isnan(run.study.foreseen) else run.study.foreseen,
         limit=terms.limit,
         regularization=terms.regularization,
         central=terms.central,
@@ -145,6 +148,12 @@ def figures(run: Run) -> Figures:
         notices=list(run.intake.notices),
         path=list(findings.path),
     )
+
+
+def _public(run: Run) -> Public | None:
+    if run.intake.public is None or run.findings.public is None:
+        return None
+    return Public(run.intake.public.records, run.findings.public)
 
 
 def spending(run: Run) -> list[Spending]:

@@ -24,11 +24,12 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
         figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
         steps, values = zip(*figures.path, strict=True)
         axes.semilogy(steps, [max(value, _FLOOR) for value in values], color=_BLUE, label="joint model")
+        public = None if figures.public is None else figures.public.relative_fitness
         for value, colour, style, label in (
             (figures.alone.median, _ORANGE, "--", "alone, median owner"),
-            (figures.public.relative_fitness, _GREEN, ":", "public rows only"),
+            (public, _GREEN, ":", "public rows only"),
         ):
-            if value > _FLOOR:
+            if value is not None and value > _FLOOR:
                 axes.axhline(value, color=colour, linestyle=style, label=label)
         axes.set_xlabel("meeting k")
         axes.set_ylabel("relative fitness ψ(θ$_L$)")

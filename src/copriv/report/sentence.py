@@ -7,6 +7,8 @@ from copriv.report.figures import Figures
 
 def explain(figures: Figures) -> str:
     """What a newcomer can act on."""
+    if figures.public is None:
+        return _compare(figures)
     public = figures.public.relative_fitness
     if figures.relative_fitness <= public:
         return _compare(figures)

@@ -32,7 +32,11 @@ def _fitness(figures: Figures) -> Table:
     table.add_row("joint, private", _number(figures.relative_fitness), f"after {figures.horizon:,} meetings")
     note = f"{figures.alone.gaining} of {figures.owners} owners gain by joining"
     table.add_row("alone, median owner", _number(figures.alone.median), note)
-    table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
+    if figures.public is not None:
+        table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
+    if figures.foreseen is not None:
+        ratio = figures.relative_fitness / figures.foreseen
+        table.add_row("foreseen on public rows", _number(figures.foreseen), f"measured is {ratio:.2g} times that")
     return table
 
 

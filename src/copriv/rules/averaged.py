@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class AveragedRule:
     regularization: float
     limit: float
     name = "averaged"
+    asks: ClassVar[Literal["gradient"]] = "gradient"
 
     def __post_init__(self) -> None:
         if not self.records or min(self.records) < 1:
@@ -54,6 +56,11 @@ class AveragedRule:
             raise BadInput(f"the horizon is {self.horizon}", remedy="expect at least 1 answer", value=self.horizon)
         if not (math.isfinite(self.step) and self.step > 0):
             raise BadInput(f"the step is {self.step}", remedy="give a finite number greater than 0", value=self.step)
+
+    @property
+    def answer_size(self) -> int:
+        """A gradient's."""
+        return self.parameters
 
     def begin(self) -> AveragedState:
         """At 0."""
@@ -64,7 +71,13 @@ class AveragedRule:
         """The present θ, whoever is asked."""
         return state.central
 
-    def absorb(self, state: AveragedState, owner: int, answer: FloatArray) -> AveragedState:
+    def absorb(
+        self,
+        state: AveragedState,
+        owner: int,
+        answer: FloatArray,
+        asked: FloatArray | None = None,  # noqa: ARG002
+    ) -> AveragedState:
         """One step, and one more θ to average over if the first half is past."""
         weight = len(self.records) * self.records[owner] / sum(self.records)
         moved = state.central - self.step * (2 * self.regularization * state.central + weight * answer)

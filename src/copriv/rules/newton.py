@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -75,6 +76,7 @@ class NewtonRule:
     norm: Norm
     outlook: Outlook
     name = "newton"
+    asks: ClassVar[Literal["gradient"]] = "gradient"
 
     @classmethod
     def of(
@@ -99,6 +101,11 @@ class NewtonRule:
         return self.public.parameters
 
     @property
+    def answer_size(self) -> int:
+        """A gradient's."""
+        return self.parameters
+
+    @property
     def owners(self) -> int:
         """How many owners there are (N)."""
         return len(self.records)
@@ -112,9 +119,11 @@ class NewtonRule:
         """The present model; at a first meeting, perhaps the public one."""
         return state.central if owner in state.owners else state.newcomer
 
-    def absorb(self, state: NewtonState, owner: int, answer: FloatArray) -> NewtonState:
-        """Note the difference from the public rows' answer, and move."""
-        asked = self.question(state, owner)
+    def absorb(
+        self, state: NewtonState, owner: int, answer: FloatArray, asked: FloatArray | None = None
+    ) -> NewtonState:
+        """Note the difference from the public rows' answer to the same question, and move."""
+        asked = self.question(state, owner) if asked is None else asked
         public = clipped_average_gradient(self.objective.loss, self.public, asked, self.clip, self.norm)
         owners = np.append(state.owners, owner)
         questions = np.vstack([state.questions, asked])

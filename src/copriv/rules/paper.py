@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -69,11 +70,17 @@ class PaperRule:
     limit: float
     central: CentralStep = CentralStep.PROOF
     name = "paper"
+    asks: ClassVar[Literal["gradient"]] = "gradient"
 
     def __post_init__(self) -> None:
         _require_owners(self.records, self.availability)
         if not (math.isfinite(self.step) and self.step > 0):
             raise BadInput(f"the step is {self.step}", remedy="give a finite number greater than 0", value=self.step)
+
+    @property
+    def answer_size(self) -> int:
+        """A gradient's."""
+        return self.parameters
 
     @property
     def owners(self) -> int:
@@ -89,8 +96,14 @@ class PaperRule:
         """θ̄, eq. (6)."""
         return midpoint(state.central, state.copies[owner])
 
-    def absorb(self, state: PaperState, owner: int, answer: FloatArray) -> PaperState:
-        """Eqs. (5) and (7)."""
+    def absorb(
+        self,
+        state: PaperState,
+        owner: int,
+        answer: FloatArray,
+        asked: FloatArray | None = None,  # noqa: ARG002
+    ) -> PaperState:
+        """Eqs. (5) and (7); an answer that comes late counts as if it were asked for now."""
         central, copies = state.central.copy(), state.copies.copy()
         owner_step, weight, central_step = self.coefficients(owner)
         meet(central, copies[owner], answer, owner_step, weight, central_step, *self.shape)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from copriv.vectors import FloatArray
 
 State = TypeVar("State")
+Asks = Literal["gradient", "moments"]
 
 
 class Rule(Protocol[State]):
@@ -16,14 +17,22 @@ class Rule(Protocol[State]):
     def name(self) -> str:
         """What people call the rule."""
 
+    @property
+    def asks(self) -> Asks:
+        """For what the owners are asked."""
+
+    @property
+    def answer_size(self) -> int:
+        """How many numbers an answer has."""
+
     def begin(self) -> State:
         """The state before the first meeting."""
 
     def question(self, state: State, owner: int) -> FloatArray:
-        """The model at which the owner met next is asked for its gradient."""
+        """The model at which the owner met next is asked."""
 
-    def absorb(self, state: State, owner: int, answer: FloatArray) -> State:
-        """The state after the owner's answer to that question."""
+    def absorb(self, state: State, owner: int, answer: FloatArray, asked: FloatArray | None = None) -> State:
+        """The state after the owner's answer; `asked` is where, if not where the owner would be asked now."""
 
     def model(self, state: State) -> FloatArray:
         """The model so far."""

@@ -4,13 +4,14 @@ With M ≈ Σ xxᵀ and c ≈ Σ xy of the owners heard from and their number of
 θᵀMθ/n − 2cᵀθ/n + λ‖θ‖². Noise may leave M with eigenvalues that no records could have: they are raised to the level of
 the noise, below which an eigenvalue tells nothing. One contact with each owner, no public rows, squared loss only.
 
-The question is not a model but a request for moments (`losses.moments`), so `question` is an empty vector.
+The question is a request for moments (`losses.moments`), which do not depend on a model, so `question` is 0.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class StatisticsRule:
     regularization: float
     limit: float
     name = "statistics"
+    asks: ClassVar[Literal["moments"]] = "moments"
 
     def __post_init__(self) -> None:
         if not self.records or len(self.records) != len(self.deviations) or min(self.records) < 1:
@@ -56,16 +58,27 @@ class StatisticsRule:
                 value=(len(self.records), len(self.deviations)),
             )
 
+    @property
+    def answer_size(self) -> int:
+        """As many numbers as there are moments."""
+        return moment_count(self.parameters)
+
     def begin(self) -> StatisticsState:
         """Nothing told yet."""
         told = np.zeros(len(self.records), dtype=np.int64)
         return StatisticsState(read_only(np.zeros(moment_count(self.parameters))), told)
 
     def question(self, state: StatisticsState, owner: int) -> FloatArray:  # noqa: ARG002
-        """Nothing to ask at: moments do not depend on a model."""
-        return np.empty(0)
+        """Any model will do: moments do not depend on it."""
+        return np.zeros(self.parameters)
 
-    def absorb(self, state: StatisticsState, owner: int, answer: FloatArray) -> StatisticsState:
+    def absorb(
+        self,
+        state: StatisticsState,
+        owner: int,
+        answer: FloatArray,
+        asked: FloatArray | None = None,  # noqa: ARG002
+    ) -> StatisticsState:
         """Add up; an owner that tells twice counts twice, with twice its records."""
         told = state.told.copy()
         told[owner] += 1

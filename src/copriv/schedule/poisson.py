@@ -28,6 +28,24 @@ def draw(rates: Sequence[float], horizon: int, generator: np.random.Generator) -
     return Trace(len(rates), tuple(Meeting(float(t), int(i)) for t, i in zip(times, owners, strict=True)))
 
 
+def until_spent(rates: Sequence[float], answers: Sequence[int], generator: np.random.Generator) -> Trace:
+    """The first ticks of each owner's clock, as many as it has answers to give: who is spent is not met any more.
+
+    >>> until_spent([1.0, 1.0], [2, 1], np.random.default_rng(0)).answers_of(0)
+    2
+    """
+    availability(rates)
+    if len(answers) != len(rates) or min(answers) < 1:
+        raise BadInput(
+            f"{list(answers)[:8]} answers of {len(rates)} owners", remedy="let each owner answer at least once"
+        )
+    ticks = [np.cumsum(generator.exponential(1 / rate, size=most)) for rate, most in zip(rates, answers, strict=True)]
+    times, owners = np.concatenate(ticks), np.repeat(np.arange(len(rates)), answers)
+    order = np.argsort(times, kind="stable")
+    first = float(times[order[0]])
+    return Trace(len(rates), tuple(Meeting(float(times[k]) - first, int(owners[k])) for k in order))
+
+
 def availability(rates: Sequence[float]) -> FloatArray:
     """γ_i = r_i/Σr, the probability that the next meeting is with owner i.
 

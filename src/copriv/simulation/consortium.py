@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from copriv.owner.owner import Owner
 from copriv.owner.promise import Promise
 from copriv.owner.responder import PrivateResponder, Responder
 from copriv.records.intake import Intake, OwnerSample
-from copriv.rules.paper import PaperState
 from copriv.simulation.responder import SilentResponder, SimulatedResponder
 from copriv.simulation.study import Noise, Study
 from copriv.transport.in_process import InProcessTransport
@@ -59,8 +59,8 @@ def _responder(sample: Sample, promise: Promise, noise: Noise, seed: int, name: 
 
 
 def run(
-    consortium: Consortium, study: Study, run_name: str, position: Position[PaperState] | None = None
-) -> Iterator[Iteration[PaperState]]:
+    consortium: Consortium, study: Study, run_name: str, position: Position[Any] | None = None
+) -> Iterator[Iteration[Any]]:
     """Train along the study's schedule, one meeting at a time, from the beginning or from where it stood."""
     learning = Learning(study.rule, consortium.names, study.terms.digest(), run_name)
     return train(learning, study.trace.meetings, consortium.transport, position)
@@ -79,10 +79,10 @@ class Watch:
         """Whether the model of an iteration is to be shown."""
         return number % max(1, self.horizon // self.most) == 0 or number in (1, self.horizon)
 
-    def see(self, iteration: Iteration[PaperState]) -> None:
-        """Take note of one iteration."""
+    def see(self, iteration: Iteration[Any], model: FloatArray) -> None:
+        """Take note of one iteration and the model after it."""
         if self.keeps(iteration.number):
-            self.models[iteration.number] = iteration.state.central
+            self.models[iteration.number] = model
         if iteration.refusal is not None:
             self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
 
@@ -99,7 +99,7 @@ class Findings:
     best_fitness: float
     fitness: float
     relative: float
-    public: float
+    public: float | None
     alone: tuple[float, ...]
     path: tuple[tuple[int, float], ...]
 
@@ -142,7 +142,7 @@ def measure(
         best_fitness=best,
         fitness=objective.fitness(joint, model),
         relative=relative(model),
-        public=relative(objective.project(study.public_model)),
+        public=None if study.public_model is None else relative(objective.project(study.public_model)),
         alone=tuple(relative(minimise(objective, sample)) for sample in samples),
         path=tuple((k, relative(theta)) for k, theta in watch.models.items()),
     )

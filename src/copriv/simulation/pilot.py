@@ -83,19 +83,18 @@ def candidate_steps(rule: PaperRule, pilot: Pilot) -> list[float]:
     return [_digits(2 / (max(shares) * steepest) * 0.5**k) for k in range(_STEPS)]
 
 
-def choose_clip_and_step(
+def judge_clips_and_steps(
     rule: PaperRule, pilot: Pilot, clips: Sequence[float], steps: Sequence[float], generator: np.random.Generator
-) -> tuple[float, float]:
-    """The clip and the step with the best average fitness on the public rows after a few simulated runs."""
+) -> tuple[float, float, float]:
+    """The clip and the step with the best average fitness on the public rows after a few simulated runs, and that."""
     pairs = [(clip, step) for clip in clips for step in steps]
-    if len(pairs) == 1:
-        return pairs[0]
     rows = _some_rows(pilot.public, pilot.horizon)
     fitness = np.zeros(len(pairs))
     for _ in range(_RUNS):
         models = _simulate(rule, pilot, rows, pairs, generator)
         fitness += [pilot.objective.fitness(pilot.public, theta) for theta in models]
-    return pairs[int(np.argmin(fitness))]
+    best = int(np.argmin(fitness))
+    return *pairs[best], float(fitness[best]) / _RUNS
 
 
 def _some_rows(public: Sample, horizon: int) -> Sample:

@@ -6,11 +6,8 @@ Everything comes from the user's wishes, the public rows and the owners' sizes; 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal
-
-import msgspec
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
@@ -18,76 +15,100 @@ from copriv.losses.choose import choose
 from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
 from copriv.owner.promise import Promise, make_promise
-from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.intake import Intake
-from copriv.rules.paper import CentralStep, PaperRule, step_from_rho
-from copriv.schedule.poisson import availability, draw, likely_answers
+from copriv.rules.rule import Rule
+from copriv.schedule.poisson import availability, draw, until_spent
 from copriv.schedule.trace import Trace
-from copriv.simulation.pilot import (
-    Pilot,
-    candidate_clips,
-    candidate_steps,
-    choose_clip_and_step,
-    choose_limit,
-    public_model,
-)
+from copriv.simulation.pilot import choose_limit, public_model
+from copriv.simulation.wishes import Wishes, require_one_each, require_sensible
 from copriv.vectors import FloatArray
 
 Noise = Literal["secure", "seeded", "none"]
 
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the user asks for; None means that the pilot chooses.
-
-    Args:
-        guarantees: one an owner.
-        loss: squared, huber or logistic.
-        threshold: the Huber loss's.
-        horizon: T.
-        step: the rule's step; or give rho.
-        rho: the paper's ρ instead of a step.
-        clip: the most that one record's gradient may count.
-        answers: the most answers of each owner; None for what the schedule is likely to ask for.
-        central: which central step Algorithm 1 takes.
-        regularization: λ.
-        limit: θ_max of the box.
-        rates: of the owners' clocks; None for equal ones.
-        accountant: for guarantees with δ.
-        seed: of the schedule and of simulated noise.
-        trace: a recorded schedule to replay.
-    """
-
-    guarantees: tuple[Guarantee, ...]
-    seed: int
-    loss: str = "squared"
-    threshold: float = 0.25
-    horizon: int = 1000
-    step: float | None = None
-    rho: float | None = None
-    clip: float | None = None
-    answers: int | None = None
-    central: CentralStep = CentralStep.PROOF
-    regularization: float = 1e-5
-    limit: float | None = None
-    rates: tuple[float, ...] | None = None
-    accountant: Accountant = "pld"
-    trace: Trace | None = None
+_WIDEST_BOX = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Ready to run."""
+    """Ready to run; `foreseen` is the ψ that the public rows foretell, NaN where they tell nothing."""
 
     terms: Terms
-    rule: PaperRule
+    rule: Rule[Any]
     promises: tuple[Promise, ...]
     trace: Trace
-    public_model: FloatArray
+    public_model: FloatArray | None
+    foreseen: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is known before a rule is chosen: the public rows (if any), the sizes, how often each owner is met."""
+
+    dictionary: Dictionary
+    public: Sample | None
+    sizes: tuple[int, ...]
+    wishes: Wishes
+    probabilities: tuple[float, ...]
+    loss: Loss
+    model: FloatArray | None
+
+    def require_public(self, rule: str) -> tuple[Sample, FloatArray]:
+        """The public rows and their model, which this rule cannot do without."""
+        if self.public is None or self.model is None:
+            raise BadInput(
+                f"the rule {rule!r} without public rows",
+                remedy="give public rows, or --rule statistics, or --rule averaged with --step and --clip",
+                value=rule,
+            )
+        return self.public, self.model
+
+    def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
+        """The terms under a rule."""
+        wishes = self.wishes
+        limit = wishes.limit or (_WIDEST_BOX if self.model is None else choose_limit(self.model))
+        return Terms(
+            loss=self.loss.name,
+            threshold=self.loss.threshold,
+            parameters=self.dictionary.parameters,
+            regularization=wishes.regularization,
+            limit=limit,
+            clip=clip,
+            row_norm=ROW_NORM,
+            target_bound=TARGET_BOUND,
+            rule=rule,
+            horizon=horizon,
+            step=step,
+            central=wishes.central.value,
+            dictionary=dictionary_digest(self.dictionary),
+        )
+
+    def promises(self, terms: Terms, answers: tuple[int, ...]) -> tuple[Promise, ...]:
+        """What each owner promises, for so many answers."""
+        return tuple(
+            make_promise(terms, guarantee, records=records, answers=most, accountant=self.wishes.accountant)
+            for guarantee, records, most in zip(self.wishes.guarantees, self.sizes, answers, strict=True)
+        )
+
+    def schedule(self) -> Trace:
+        """T meetings, whoever comes."""
+        return self.wishes.trace or draw(self.probabilities, self.wishes.horizon, seeded(self.wishes.seed, "schedule"))
+
+    def schedule_of_answers(self, answers: tuple[int, ...]) -> Trace:
+        """Meetings until every owner has given its answers."""
+        return self.wishes.trace or until_spent(self.probabilities, answers, seeded(self.wishes.seed, "schedule"))
+
+
+def outline(dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: Wishes) -> Outline:
+    """Check the wishes and work out what every rule starts from."""
+    require_one_each(wishes, len(sizes))
+    require_sensible(wishes)
+    loss = choose(wishes.loss, wishes.threshold if wishes.loss == "huber" else 0.0)
+    probabilities = tuple(availability(wishes.rates or [1.0] * len(sizes)).tolist())
+    model = None if public is None else public_model(loss, wishes.regularization, public)
+    return Outline(dictionary, public, sizes, wishes, probabilities, loss, model)
 
 
 def design(intake: Intake, wishes: Wishes) -> Study:
@@ -96,106 +117,9 @@ def design(intake: Intake, wishes: Wishes) -> Study:
     return design_ahead(intake.dictionary, intake.public, sizes, wishes)
 
 
-def design_ahead(dictionary: Dictionary, public: Sample, sizes: tuple[int, ...], wishes: Wishes) -> Study:
+def design_ahead(dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: Wishes) -> Study:
     """Work out a study of owners that are known by their sizes only."""
-    _require_one_each(wishes, len(sizes))
-    _require_sensible(wishes)
-    probabilities = tuple(availability(wishes.rates or [1.0] * len(sizes)).tolist())
-    trace = wishes.trace or draw(probabilities, wishes.horizon, seeded(wishes.seed, "schedule"))
-    loss = choose(wishes.loss, wishes.threshold if wishes.loss == "huber" else 0.0)
-    model = public_model(loss, wishes.regularization, public)
-    draft = _draft_terms(dictionary, wishes, loss, model, len(trace))
-    rule = PaperRule(
-        parameters=draft.parameters,
-        records=sizes,
-        availability=probabilities,
-        step=draft.step,
-        regularization=draft.regularization,
-        limit=draft.limit,
-        central=wishes.central,
-    )
-    clip, step = _choose(public, wishes, rule, _promise(draft, wishes, rule), model)
-    terms = msgspec.structs.replace(draft, clip=clip, step=step)
-    rule = replace(rule, step=step)
-    return Study(terms, rule, _promise(terms, wishes, rule), trace, model)
+    from copriv.simulation.designs import DESIGNS, design_best
 
-
-def _choose(
-    public: Sample, wishes: Wishes, rule: PaperRule, promises: tuple[Promise, ...], model: FloatArray
-) -> tuple[float, float]:
-    """The clip and step that were wished for, or those of the pilot."""
-    pilot = Pilot(
-        objective=promises[0].objective,
-        public=public,
-        model=promises[0].objective.project(model),
-        norm=promises[0].norm,
-        deviations=np.asarray([promise.calibration.mechanism.deviation / promise.clip for promise in promises]),
-        caps=tuple(promise.calibration.answers for promise in promises),
-        horizon=wishes.horizon if wishes.trace is None else len(wishes.trace),
-        gaussian=promises[0].calibration.mechanism.name == "gaussian",
-    )
-    clips = candidate_clips(pilot) if wishes.clip is None else [wishes.clip]
-    fixed = wishes.step is not None or wishes.rho is not None
-    steps = [rule.step] if fixed else candidate_steps(rule, pilot)
-    return choose_clip_and_step(rule, pilot, clips, steps, seeded(wishes.seed, "pilot"))
-
-
-def _require_one_each(wishes: Wishes, owners: int) -> None:
-    for what, given in (("guarantees", wishes.guarantees), ("rates", wishes.rates)):
-        if given is not None and len(given) != owners:
-            raise BadInput(
-                f"{len(given)} {what} for {owners} owners", remedy=f"give {owners}, one an owner", value=len(given)
-            )
-    if wishes.trace is not None and wishes.trace.owners != owners:
-        raise BadInput(
-            f"the recorded schedule is for {wishes.trace.owners} owners, and there are {owners}",
-            remedy="replay it with the owners it was recorded with",
-            value=wishes.trace.owners,
-        )
-    if wishes.step is not None and wishes.rho is not None:
-        raise BadInput("a step and a rho", remedy="give one of them: step = rho/(T² sigma)", value=wishes.rho)
-
-
-def _require_sensible(wishes: Wishes) -> None:
-    if wishes.horizon < 1:
-        raise BadInput(f"the horizon is {wishes.horizon}", remedy="give at least 1 iteration", value=wishes.horizon)
-    if wishes.answers is not None and wishes.answers < 1:
-        raise BadInput(f"{wishes.answers} answers", remedy="let owners answer at least once", value=wishes.answers)
-    for what, value in (("step", wishes.step), ("rho", wishes.rho), ("clip", wishes.clip), ("box limit", wishes.limit)):
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise BadInput(f"the {what} is {value}", remedy="give a finite number greater than 0", value=value)
-
-
-def _draft_terms(dictionary: Dictionary, wishes: Wishes, loss: Loss, model: FloatArray, horizon: int) -> Terms:
-    """Terms with a clip and a step of 1 wherever the pilot is yet to choose."""
-    step = wishes.step or 1.0
-    if wishes.rho is not None:
-        step = step_from_rho(wishes.rho, horizon=horizon, strong_convexity=2 * wishes.regularization)
-    return Terms(
-        loss=loss.name,
-        threshold=loss.threshold,
-        parameters=dictionary.parameters,
-        regularization=wishes.regularization,
-        limit=wishes.limit or choose_limit(model),
-        clip=wishes.clip or 1.0,
-        row_norm=ROW_NORM,
-        target_bound=TARGET_BOUND,
-        rule=PaperRule.name,
-        horizon=horizon,
-        step=step,
-        central=wishes.central.value,
-        dictionary=dictionary_digest(dictionary),
-    )
-
-
-def _promise(terms: Terms, wishes: Wishes, rule: PaperRule) -> tuple[Promise, ...]:
-    return tuple(
-        make_promise(
-            terms,
-            guarantee,
-            records=records,
-            answers=wishes.answers or likely_answers(probability, terms.horizon),
-            accountant=wishes.accountant,
-        )
-        for guarantee, records, probability in zip(wishes.guarantees, rule.records, rule.availability, strict=True)
-    )
+    found = outline(dictionary, public, sizes, wishes)
+    return design_best(found) if wishes.rule == "auto" else DESIGNS[wishes.rule](found)

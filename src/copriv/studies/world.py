@@ -52,14 +52,14 @@ class World:
     @classmethod
     def of(cls, name: str, intake: Intake, scale: NoiseScale) -> World:
         """From what was read."""
-        public = Statistics.of(intake.public)
+        public = Statistics.of(intake.require_public())
         owners = intake.owners
         return cls(
             name,
             tuple(owner.name for owner in owners),
             tuple(owner.sample for owner in owners),
             public,
-            _longest_gradient(intake.public, public, scale),
+            _longest_gradient(intake.require_public(), public, scale),
             scale,
         )
 

@@ -16,7 +16,8 @@ from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
 from copriv.simulation.consortium import Watch, assemble, measure, run
-from copriv.simulation.study import Wishes, design
+from copriv.simulation.study import design
+from copriv.simulation.wishes import Wishes
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from copriv.rules.paper import PaperRule
 from copriv.simulation.consortium import Watch, assemble, measure, run
 from copriv.simulation.quadratic import Noise, Statistics, simulate
 from copriv.simulation.recorded import simulate_records
-from copriv.simulation.study import Wishes, design
+from copriv.simulation.study import design
+from copriv.simulation.wishes import Wishes
 from copriv.vectors import Norm
 
 
