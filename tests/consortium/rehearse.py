@@ -2,8 +2,8 @@
 
 1. The shell block of docs/deploy.md runs in an empty folder: broker, learner and ten owner processes, mutual TLS.
 2. The answers in the ten ledgers, absorbed in this process in the order of the learner's log, give the same model.
-3. The same study once more, with owner processes that add no noise: the recorded schedule, replayed in this process
-   from the records, gives the same model.
+3. The same owners once more with Algorithm 1 and a thousand meetings, and with processes that add no noise: the
+   recorded schedule, replayed in this process from the records, gives the same model.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main():
     _require(np.array_equal(model, replay.model_of(learner)), "the ledgers' answers give another model")
     _require(len(used) == len(set(used)), "an answer was absorbed twice")
     _tell(f"identical, bit for bit: {len(used)} answers of {len(homes)} owners")
-    _tell("the same study without noise, over the network and in one process")
+    _tell("Algorithm 1, a thousand meetings without noise, over the network and in one process")
     quiet, silent = _run_without_noise(folder, homes)
     _require(np.array_equal(replay.without_noise(quiet, silent), replay.model_of(quiet)), "the models differ")
     _tell("identical, bit for bit: the network changes nothing")
@@ -50,8 +50,10 @@ def _run_document(folder):
 
 def _run_without_noise(folder, homes):
     """The same owners and records in a folder of their own, served by processes that add no noise."""
-    learner, silent = folder / "quiet", {}
-    _copriv("learner", "init", folder / "study.toml", "--folder", learner, "--port", free_port())
+    learner, study, silent = folder / "quiet", folder / "quiet.toml", {}
+    draft = ("--public", folder / "public.parquet", "--target", "int_rate", "--rule", "paper", "--name", "quiet")
+    _copriv("learner", "draft", *draft, "--owners", len(homes), "--records", 2000, "--out", study)
+    _copriv("learner", "init", study, "--folder", learner, "--port", free_port())
     for name, home in homes.items():
         invitation, quiet = folder / f"quiet-{name}.invitation", folder / f"quiet-{name}"
         _copriv("learner", "invite", name, "--folder", learner, "--out", invitation)

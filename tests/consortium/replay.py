@@ -11,7 +11,8 @@ import numpy as np
 
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Learning, train
-from copriv.learner.roster import Roster, rule_of
+from copriv.learner.public_rows import read_sample
+from copriv.learner.roster import Prospects, Roster, rule_of
 from copriv.owner.book import Answered, Charge
 from copriv.owner.genesis import begin
 from copriv.owner.home import Home, prepare
@@ -19,6 +20,7 @@ from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.study_file import read_study
+from copriv.report.joint import promise_of
 from copriv.schedule.trace import Trace
 from copriv.simulation.responder import SilentResponder
 from copriv.transport.in_process import InProcessTransport
@@ -34,7 +36,7 @@ def from_ledgers(learner, homes):
     terms = read_study((learner / "study.toml").read_text()).terms
     roster = Roster.from_json((learner / "run" / "roster.json").read_bytes())
     answers = {name: _answers(home) for name, home in homes.items()}
-    rule, checkpoint = rule_of(terms, roster), Checkpoint(learner / "run" / "checkpoint.sqlite")
+    rule, checkpoint = _rule(learner, terms, roster), Checkpoint(learner / "run" / "checkpoint.sqlite")
     state, used = rule.begin(), []
     for entry in checkpoint.log():
         if entry.outcome == "answer":
@@ -51,9 +53,17 @@ def without_noise(learner, homes):
     roster = Roster.from_json((learner / "run" / "roster.json").read_bytes())
     trace = Trace.from_json((learner / "run" / "schedule.json").read_bytes())
     transport = InProcessTransport(_silent(Home(home)) for home in homes.values())
-    learning = Learning(rule_of(study.terms, roster), roster.names, study.terms.digest(), "replay")
+    learning = Learning(_rule(learner, study.terms, roster), roster.names, study.terms.digest(), "replay")
     *_, last = train(learning, trace.meetings, transport)
     return learning.rule.model(last.state)
+
+
+def _rule(learner, terms, roster):
+    """The rule, with what the learner knew of the owners' noise and of the public rows."""
+    promises = [promise_of(hello, terms) for hello in roster.owners]
+    deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
+    public = read_sample((learner / "public.npz").read_bytes())
+    return rule_of(terms, roster, Prospects(deviations, promises[0].clip, promises[0].norm, public))
 
 
 def _silent(home):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from copriv.cli.train import CentralName, LossName
+from copriv.cli.train import CentralName, LossName, RuleName
 
 learner = typer.Typer(
     help="The learner's side of a consortium: draft a study, invite owners, train with whoever comes.",
@@ -57,7 +57,10 @@ def draft(
     huber_threshold: Annotated[
         float, typer.Option("--huber-threshold", help="Residual beyond which the Huber loss grows linearly.")
     ] = 0.25,
-    horizon: Annotated[int, typer.Option("--horizon", help="How many meetings (T).")] = 1000,
+    rule: Annotated[
+        RuleName, typer.Option("--rule", help="How answers become a model; auto: what should cost the least.")
+    ] = RuleName.auto,
+    horizon: Annotated[int, typer.Option("--horizon", help="How many meetings (T), for the paper's rule.")] = 1000,
     step: Annotated[float | None, typer.Option("--step", help="The rule's step (default: from public rows).")] = None,
     clip: Annotated[float | None, typer.Option("--clip", help="The clip (default: from public rows).")] = None,
     central: Annotated[
@@ -80,7 +83,9 @@ def draft(
     out: Annotated[Path, typer.Option("--out", help="The study file to write.")] = Path("study.toml"),
     as_json: _Json = False,
 ) -> None:
-    """Write a study file from public rows: features, clip, step and box. No private record is looked at.
+    """Write a study file from public rows: features, rule, clip and box. No private record is looked at.
+
+    The public rows themselves, reduced to numbers, go into a file beside it, for the learner alone.
 
     copriv learner draft --public public.parquet --target int_rate --owners 10 --records 10000 --epsilon 1
     """
@@ -102,6 +107,7 @@ def draft(
             features=features,
             loss=loss.value,
             huber_threshold=huber_threshold,
+            rule=rule.value,
             horizon=horizon,
             step=step,
             clip=clip,

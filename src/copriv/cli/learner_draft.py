@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from copriv.cli.progress import bar
 from copriv.errors import BadInput
+from copriv.learner.public_rows import write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import Guarantee
@@ -22,7 +24,7 @@ from copriv.records.table import collect, open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
 from copriv.simulation.study import Study, design_ahead
-from copriv.simulation.wishes import Wishes
+from copriv.simulation.wishes import RuleChoice, Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class DraftOptions:
     features: int
     loss: str
     huber_threshold: float
+    rule: RuleChoice
     horizon: int
     step: float | None
     clip: float | None
@@ -67,16 +70,27 @@ def run_draft(options: DraftOptions, *, as_json: bool) -> None:
     file = StudyFile(_terms(options, study, guarantee, public), msgspec.to_builtins(dictionary))
     with options.out.open("x", encoding="utf-8") as output:
         output.write(write_study(file))
-    _tell(options, file, as_json=as_json)
+    public_rows_beside(options.out).write_bytes(write_sample(public))
+    _tell(options, file, study.foreseen, as_json=as_json)
+
+
+def public_rows_beside(study: Path) -> Path:
+    """Where the public rows of a study file are kept.
+
+    >>> public_rows_beside(Path("study.toml")).name
+    'study.public.npz'
+    """
+    return study.with_suffix(".public.npz")
 
 
 def _require_sensible(options: DraftOptions) -> None:
-    if options.out.exists():
-        raise BadInput(
-            f"{options.out} exists, and a study file is never overwritten",
-            remedy="choose another --out, or remove it yourself",
-            value=str(options.out),
-        )
+    for path in (options.out, public_rows_beside(options.out)):
+        if path.exists():
+            raise BadInput(
+                f"{path} exists, and a study file is never overwritten",
+                remedy="choose another --out, or remove it yourself",
+                value=str(path),
+            )
     for option, value in (("--owners", options.owners), ("--records", options.records)):
         if value < 1:
             raise BadInput(f"{option} is {value}", remedy="give at least 1", value=value)
@@ -95,7 +109,9 @@ def _read_public(options: DraftOptions) -> tuple[Dictionary, Sample]:
 
 
 def _wishes(options: DraftOptions, guarantee: Guarantee) -> Wishes:
+    means_paper = options.rule == "auto" and (options.step is not None or options.central != "proof")
     return Wishes(
+        rule="paper" if means_paper else options.rule,
         guarantees=(guarantee,) * options.owners,
         seed=options.seed,
         loss=options.loss,
@@ -130,14 +146,18 @@ def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sa
     )
 
 
-def _tell(options: DraftOptions, file: StudyFile, *, as_json: bool) -> None:
+def _tell(options: DraftOptions, file: StudyFile, foreseen: float, *, as_json: bool) -> None:
     terms = file.terms
     if as_json:
-        told = {"study": str(options.out), "terms": terms.digest()} | msgspec.to_builtins(terms)
+        told = {"study": str(options.out), "terms": terms.digest(), "foreseen": foreseen} | msgspec.to_builtins(terms)
         typer.echo(msgspec.json.encode(told).decode())
         return
     typer.echo(f"the study {terms.name!r} is in {options.out}; its terms are {terms.digest()}")
     typer.echo(f"  asks for  ε = {terms.epsilon:g}, δ = {terms.delta:g} for any one record (replace-one)")
-    typer.echo(f"  answers   at most {terms.answers} of each owner in {terms.horizon:,} meetings ({terms.meeting})")
-    typer.echo(f"  clip      {terms.clip:.4g}, step {terms.step:.4g}, box {terms.limit:.4g}")
+    typer.echo(f"  rule      {terms.rule}, at most {terms.answers} answers of each owner ({terms.meeting})")
+    typer.echo(f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}")
+    if not math.isnan(foreseen):
+        typer.echo(
+            f"  foreseen  ψ = {foreseen:.2g}, if there are {options.owners} owners of {options.records:,} records"
+        )
     typer.echo(f"next: copriv learner init {options.out}")

@@ -9,9 +9,13 @@ from pathlib import Path
 import msgspec
 import typer
 
+from copriv.cli.learner_draft import public_rows_beside
 from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.public_rows import read_sample
+from copriv.protocol.study_file import read_study
+from copriv.rules.newton import NewtonRule
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.invitation import write_invitation
 from copriv.transport.subjects import require_name
@@ -31,6 +35,7 @@ def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port:
         port=port,
         now=datetime.now(UTC),
         serial=_serial(),
+        public=_public_rows(study),
     )
     terms = made.study().terms
     _say(
@@ -39,6 +44,23 @@ def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port:
         f"next: copriv learner invite NAME --folder {folder}",
         as_json=as_json,
     )
+
+
+def _public_rows(study: Path) -> bytes:
+    """The public rows beside a study file; a rule that starts from them cannot do without."""
+    path = public_rows_beside(study)
+    if path.is_file():
+        data = path.read_bytes()
+        read_sample(data)
+        return data
+    rule = read_study(study.read_text(encoding="utf-8")).terms.rule
+    if rule == NewtonRule.name:
+        raise BadInput(
+            f"there is no {path}, and the rule {rule!r} starts from public rows",
+            remedy="keep it beside the study file, as `copriv learner draft` has written it",
+            value=str(path),
+        )
+    return b""
 
 
 def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as_json: bool) -> None:

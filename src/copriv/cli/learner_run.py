@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import typer
@@ -22,13 +23,14 @@ from copriv.errors import BadInput, CoprivError
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.evaluation import Evaluation, combine
 from copriv.learner.learner import Iteration, Learning, Position, attend, check, train
-from copriv.learner.roster import Roster, rule_of
+from copriv.learner.public_rows import read_sample
+from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
-from copriv.report.joint import JointFigures, JointRun, joint_figures, write_joint
+from copriv.report.joint import JointFigures, JointRun, joint_figures, promise_of, write_joint
 from copriv.report.model_file import read_model
-from copriv.rules.paper import PaperRule, PaperState
+from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.nats_learner import Manners, NatsLearner
@@ -75,9 +77,9 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
 class Trained:
     """What training has left: where it stands, and how the owners did."""
 
-    learning: Learning[PaperState]
+    learning: Learning[Any]
     checkpoint: Checkpoint
-    position: Position[PaperState]
+    position: Position[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +136,32 @@ class Job:
     def train(self, roster: Roster, trace: Trace | None) -> Trained:
         """Meet owner after owner, from and to the checkpoint."""
         checkpoint = self._checkpoint(roster)
-        rule = rule_of(self.terms, roster)
+        rule = rule_of(self.terms, roster, self._prospects(roster))
         learning = Learning(rule, roster.names, self.terms.digest(), checkpoint.run)
         position, log = checkpoint.position(rule), checkpoint.log()
         self.company.begin({hello.owner: hello for hello in roster.owners}, elapsed=log[-1].time if log else 0.0)
-        trouble = Trouble(self.company, self.console, Counter())
+        caps = {hello.owner: hello.answers for hello in roster.owners}
+        trouble = Trouble(self.company, self.console, caps, Counter(), Counter())
         for entry in log:
             trouble.note(entry.owner, entry.outcome, "")
-        horizon = self.terms.horizon if trace is None else len(trace)
+        horizon = meetings_of(self.terms, roster) if trace is None else len(trace)
         with bar(self.console, "training, meeting by meeting") as tell:
-            for iteration in self._iterations(learning, checkpoint, position, trace):
+            for iteration in self._iterations(learning, checkpoint, position, trace, horizon):
                 _keep(checkpoint, rule, iteration, horizon, live=trace is None)
-                if iteration.refusal is not None:
-                    trouble.note(iteration.refusal.owner, iteration.refusal.reason, iteration.refusal.text)
+                refusal = iteration.refusal
+                outcome, words = ("answer", "") if refusal is None else (refusal.reason, refusal.text)
+                trouble.note(iteration.query.owner, outcome, words)
                 tell(iteration.number, horizon)
         checkpoint.flush()
         return Trained(learning, checkpoint, checkpoint.position(rule) or learning.start())
+
+    def _prospects(self, roster: Roster) -> Prospects:
+        """What the rule may know of the owners' noise, from what they said of themselves; and the public rows."""
+        promises = [promise_of(hello, self.terms) for hello in roster.owners]
+        deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
+        path = self.quarters.folder / "public.npz"
+        public = read_sample(path.read_bytes()) if path.is_file() else None
+        return Prospects(deviations, promises[0].clip, promises[0].norm, public)
 
     def _checkpoint(self, roster: Roster) -> Checkpoint:
         path, terms = self.folder / "checkpoint.sqlite", self.terms.digest()
@@ -163,14 +175,14 @@ class Job:
 
     def _iterations(
         self,
-        learning: Learning[PaperState],
+        learning: Learning[Any],
         checkpoint: Checkpoint,
-        position: Position[PaperState] | None,
+        position: Position[Any] | None,
         trace: Trace | None,
-    ) -> Iterator[Iteration[PaperState]]:
+        horizon: int,
+    ) -> Iterator[Iteration[Any]]:
         if trace is not None:
             return train(learning, trace.meetings, self.company, position)
-        horizon = self.terms.horizon
         return attend(learning, self.company, self.company, checkpoint, horizon=horizon, position=position)
 
     def finish(self, trained: Trained, roster: Roster, started: float) -> JointFigures:
@@ -229,11 +241,16 @@ class Trouble:
 
     company: NatsLearner
     console: Console
+    caps: Mapping[str, int]
+    answers: Counter[str]
     counts: Counter[str]
 
     def note(self, owner: str, outcome: str, text: str) -> None:
         """Take note of what a meeting came to."""
         if outcome == "answer":
+            self.answers[owner] += 1
+            if self.answers[owner] >= self.caps[owner]:
+                self.company.dismiss(owner)
             return
         self.counts[owner] += 1
         if text:
@@ -244,9 +261,7 @@ class Trouble:
             self.company.send_away(owner)
 
 
-def _keep(
-    checkpoint: Checkpoint, rule: PaperRule, iteration: Iteration[PaperState], horizon: int, *, live: bool
-) -> None:
+def _keep(checkpoint: Checkpoint, rule: Rule[Any], iteration: Iteration[Any], horizon: int, *, live: bool) -> None:
     keep = iteration.number % max(1, horizon // _MODELS_KEPT) == 0
     (checkpoint.hold if live else checkpoint.save)(rule, iteration, keep_model=keep)
 

@@ -124,8 +124,8 @@ def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
 
 
 def _rule(options: TrainOptions) -> RuleChoice:
-    """Whoever gives the paper's step, or a schedule to follow, means the paper's rule."""
-    if options.rule == "auto" and (options.step or options.rho or options.schedule or options.central != "proof"):
+    """Whoever gives the paper's step means the paper's rule."""
+    if options.rule == "auto" and (options.step or options.rho or options.central != "proof"):
         return "paper"
     return options.rule
 

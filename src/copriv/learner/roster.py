@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.losses.sample import Sample
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
+from copriv.rules.averaged import AveragedRule
+from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import CentralStep, PaperRule
+from copriv.rules.rule import Rule
+from copriv.rules.statistics import StatisticsRule
 from copriv.schedule.poisson import availability
+from copriv.vectors import Norm
 
 
 class Roster(msgspec.Struct, frozen=True):
@@ -46,14 +54,60 @@ class Roster(msgspec.Struct, frozen=True):
         return tuple(hello.owner for hello in self.owners)
 
 
-def rule_of(terms: Terms, roster: Roster) -> PaperRule:
-    """The rule of the terms for these owners: their sizes, and how often each is met."""
-    if terms.rule != PaperRule.name:
-        raise BadInput(f"the rule {terms.rule!r} is not known", remedy="use 'paper'", value=terms.rule)
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """What a rule that weighs answers has to know of the owners' noise, and the public rows if it starts from them.
+
+    Args:
+        deviations: of each owner's noise, in the order of the roster.
+        clip: of every owner.
+        norm: of the owners' mechanism.
+        public: the public rows, as the study's dictionary has them.
+    """
+
+    deviations: tuple[float, ...]
+    clip: float
+    norm: Norm
+    public: Sample | None = None
+
+
+def meetings_of(terms: Terms, roster: Roster) -> int:
+    """How many meetings a run has: the horizon of the paper's rule, else until every owner has given its answers."""
+    return terms.horizon if terms.rule == PaperRule.name else sum(hello.answers for hello in roster.owners)
+
+
+def rule_of(terms: Terms, roster: Roster, prospects: Prospects | None = None) -> Rule[Any]:
+    """The rule of the terms for these owners: their sizes, how often each is met, and what is known of their noise."""
+    records = tuple(hello.records for hello in roster.owners)
+    if terms.rule == PaperRule.name:
+        return _paper(terms, roster, records)
+    if terms.rule == AveragedRule.name:
+        horizon = meetings_of(terms, roster)
+        return AveragedRule(terms.parameters, records, terms.step, horizon, terms.regularization, terms.limit)
+    if terms.rule == StatisticsRule.name and prospects is not None:
+        known = (prospects.deviations, prospects.norm)
+        return StatisticsRule(terms.parameters, records, *known, terms.regularization, terms.limit)
+    if terms.rule == NewtonRule.name and prospects is not None and prospects.public is not None:
+        return NewtonRule.of(
+            prospects.public,
+            terms.objective(),
+            records=records,
+            deviations=prospects.deviations,
+            clip=prospects.clip,
+            norm=prospects.norm,
+        )
+    raise BadInput(
+        f"the rule {terms.rule!r} cannot be set up here",
+        remedy="use a rule of this version; newton needs the public rows that `copriv learner draft` has kept",
+        value=terms.rule,
+    )
+
+
+def _paper(terms: Terms, roster: Roster, records: tuple[int, ...]) -> PaperRule:
     rates = [hello.rate if terms.clock == "poisson" else 1.0 for hello in roster.owners]
     return PaperRule(
         parameters=terms.parameters,
-        records=tuple(hello.records for hello in roster.owners),
+        records=records,
         availability=tuple(availability(rates).tolist()),
         step=terms.step,
         regularization=terms.regularization,

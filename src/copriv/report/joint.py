@@ -15,7 +15,7 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Entry
 from copriv.learner.evaluation import Evaluation
-from copriv.learner.roster import Roster
+from copriv.learner.roster import Roster, meetings_of
 from copriv.owner.promise import Promise, make_promise
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
@@ -117,7 +117,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         records=sum(entry.records for entry in spent),
         features=dictionary.features,
         rule=terms.rule,
-        horizon=terms.horizon,
+        horizon=meetings_of(terms, run.roster),
         meetings=len(run.log),
         meeting=terms.meeting,
         clock=terms.clock,

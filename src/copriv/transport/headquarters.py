@@ -66,7 +66,16 @@ class Headquarters:
 
     @classmethod
     def create(
-        cls, folder: Path, study: str, *, hosts: Sequence[str], listen: str, port: int, now: datetime, serial: str
+        cls,
+        folder: Path,
+        study: str,
+        *,
+        hosts: Sequence[str],
+        listen: str,
+        port: int,
+        now: datetime,
+        serial: str,
+        public: bytes = b"",
     ) -> Headquarters:
         """Make a folder for a study: an authority, certificates for broker and learner, nobody invited yet.
 
@@ -78,6 +87,7 @@ class Headquarters:
             port: its port.
             now: when.
             serial: of the learner's identity.
+            public: the public rows as the study's dictionary has them, if the rule needs them.
         """
         read_study(study)
         identity = identity_of("learner", "learner", serial)
@@ -90,6 +100,8 @@ class Headquarters:
         for name, pair in (("authority", authority), ("server", server), ("learner", learner)):
             _write_secret(folder / f"{name}.pem", pair.certificate)
             _write_secret(folder / f"{name}.key", pair.key)
+        if public:
+            _replace(folder / "public.npz", public)
         _replace(folder / "members.json", _to_json(register))
         made = cls(folder)
         made._write_broker(register)

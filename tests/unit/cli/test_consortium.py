@@ -14,13 +14,15 @@ from copriv.protocol.study_file import read_study
 from copriv.records import lending_like
 from copriv.simulation.rehearsal import free_port
 
+PAPER = ("--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
+
 
 @pytest.fixture
-def drafted(copriv, tmp_path):
-    """Public rows, two banks' tables and a study of 30 meetings."""
+def drafted(copriv, tmp_path, request):
+    """Public rows, two banks' tables and a study of 30 meetings, or of another rule."""
     for seed, name, rows in ((0, "public", 2000), (1, "east", 400), (2, "north", 300)):
         lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
-    arguments = ("--owners", 2, "--records", 350, "--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
+    arguments = ("--owners", 2, "--records", 350, *getattr(request, "param", PAPER))
     outcome = copriv(
         "learner",
         "draft",
@@ -56,8 +58,18 @@ def joined(copriv, invited):
     return invited
 
 
-def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
-    """Everything in one process, with real links: the commands that docs/deploy.md names."""
+@pytest.mark.parametrize("drafted", [("--answers", 2), ("--rule", "statistics")], indirect=True)
+def test_other_rules_end_when_everybody_has_answered(copriv, joined, tmp_path):
+    told = _run(copriv, tmp_path)
+    most = joined["answers"]
+    assert told["rule"] == joined["rule"] in {"newton", "statistics"}
+    assert told["meetings"] == told["horizon"] == 2 * most
+    assert [entry["answers"] for entry in told["spent"]] == [most, most]
+    assert [entry["epsilon"] for entry in told["spent"]] == [pytest.approx(1), pytest.approx(2.5)]
+
+
+def _run(copriv, tmp_path):
+    """Both banks serve in threads of this process; what the learner tells."""
     serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}",), kwargs={"as_json": True})
                for name in ("east", "north")]  # fmt: skip
     for thread in serving:
@@ -66,7 +78,12 @@ def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
     for thread in serving:
         thread.join()
     assert outcome.code == 0, outcome.err
-    told = _told(outcome)
+    return _told(outcome)
+
+
+def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
+    """Everything in one process, with real links: the commands that docs/deploy.md names."""
+    told = _run(copriv, tmp_path)
     assert (told["meetings"], told["owners"], told["records"]) == (30, 2, 700)
     assert told["guarantee"] == {"epsilon": 2.5, "delta": 0.0, "unit": "record", "adjacency": "replace-one"}
     assert sum(entry["answers"] for entry in told["spent"]) == 30

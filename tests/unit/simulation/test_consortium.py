@@ -40,7 +40,7 @@ def _train(intake, study, noise, seed=3):
     consortium = assemble(intake, study, noise=noise, seed=seed, make_ledger=_ledger)
     watch = Watch(len(study.trace))
     for iteration in run(consortium, study, "run"):
-        watch.see(iteration)
+        watch.see(iteration, study.rule.model(iteration.state))
     return consortium, watch, iteration.state.central
 
 

@@ -41,7 +41,7 @@ def _live(intake, study, noise, seed, most=1000):
     consortium = assemble(intake, study, noise=noise, seed=seed, make_ledger=ledger)
     watch = Watch(len(study.trace), most=most)
     for iteration in run(consortium, study, "run"):
-        watch.see(iteration)
+        watch.see(iteration, study.rule.model(iteration.state))
     samples = [owner.sample for owner in intake.owners]
     return measure(study.terms.objective(), samples, study, watch, iteration.state.central), iteration.state.central
 
