@@ -14,7 +14,7 @@ import numpy as np
 
 from copriv.audit.certificate import Evidence, Happened
 from copriv.audit.claim import Claim
-from copriv.audit.pair import Direction, make_pair
+from copriv.audit.pair import Pair
 from copriv.audit.subject import Advance, Subject
 from copriv.audit.verdict import Verdict
 from copriv.vectors import FloatArray
@@ -28,7 +28,7 @@ _BELOW = 1 - 1e-9
 
 def audit_canary(
     subject: Subject,
-    direction: Direction,
+    pair: Pair,
     draws: int,
     confidence: float,
     generator: np.random.Generator,
@@ -36,13 +36,14 @@ def audit_canary(
 ) -> list[Verdict]:
     """Ask `draws` owners, with one of two neighbouring tables each, for their one answer, and count."""
     claim = subject.claim
-    pair = make_pair(claim, direction)
     thresholds = place_thresholds(claim, pair.shift, generator)
     first, second = (
-        _events(log_ratios(claim, pair.shift, subject.first_answers(sample, draws // 2, advance)), thresholds)
+        _events(
+            log_ratios(claim, pair.shift, subject.first_answers(sample, draws // 2, advance) - pair.origin), thresholds
+        )
         for sample in (pair.first, pair.second)
     )
-    return _judge(claim, f"canary along {direction.name}", Evidence(first, second, claim.guarantee.delta, confidence))
+    return _judge(claim, f"canary {pair.name}", Evidence(first, second, claim.guarantee.delta, confidence))
 
 
 def log_ratios(claim: Claim, shift: FloatArray, answers: FloatArray) -> FloatArray:

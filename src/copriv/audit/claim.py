@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from copriv.audit.furthest import furthest_change
 from copriv.audit.gaussian_curve import largest_mu, smallest_epsilon
 from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
 from copriv.vectors import FloatArray, Norm
 
+Asks: TypeAlias = Literal["gradient", "moments"]
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A guarantee over a number of answers, each an average of so many gradients clipped to one length.
+    """A guarantee over a number of answers: averages of so many gradients clipped to one length, or second moments.
 
     >>> Claim(Guarantee.of(1), answers=1000, clip=1.0, records=100, parameters=10).needed_scale()
     20.0
+    >>> round(Claim(Guarantee.of(1), answers=1, clip=1.0, records=100, parameters=9, asks="moments").needed_scale(), 3)
+    11.443
     """
 
     guarantee: Guarantee
@@ -26,6 +32,7 @@ class Claim:
     clip: float
     records: int
     parameters: int
+    asks: Asks = "gradient"
 
     def __post_init__(self) -> None:
         if self.records < 2:
@@ -50,12 +57,19 @@ class Claim:
         return Norm.L1 if self.guarantee.pure else Norm.L2
 
     @property
+    def numbers(self) -> int:
+        """How many numbers an answer has: p, or p(p + 3)/2 moments."""
+        return self.parameters * (self.parameters + 3) // 2 if self.asks == "moments" else self.parameters
+
+    @property
     def change(self) -> float:
-        """How far one replaced record may move an answer: 2C/n."""
+        """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two records do."""
+        if self.asks == "moments":
+            return furthest_change(self.parameters, self.norm)
         return 2 * self.clip / self.records
 
     def needed_scale(self) -> float:
-        """The smallest noise that keeps the guarantee: b = 2CK/(nε), or s = √K (2C/n)/μ with the μ of (ε, δ)."""
+        """The smallest noise that keeps the guarantee: b = ΔK/ε, or s = √K Δ/μ with the μ of (ε, δ), for a change Δ."""
         if self.guarantee.pure:
             return self.change * self.answers / self.guarantee.epsilon
         return math.sqrt(self.answers) * self.change / largest_mu(self.guarantee.epsilon, self.guarantee.delta)
@@ -80,4 +94,4 @@ class Claim:
     def draw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """What the noise of some answers should look like: to place thresholds before the first real answer."""
         draw = generator.laplace if self.guarantee.pure else generator.normal
-        return draw(scale=self.needed_scale(), size=(draws, self.parameters))
+        return draw(scale=self.needed_scale(), size=(draws, self.numbers))

@@ -17,10 +17,10 @@ import numpy as np
 
 from copriv.audit.canary import audit_canary
 from copriv.audit.certificate import CONFIDENCE
-from copriv.audit.claim import Claim
+from copriv.audit.claim import Asks, Claim
 from copriv.audit.floating_point import audit_low_bits, split
 from copriv.audit.neighbours import audit_neighbours
-from copriv.audit.pair import axis, diagonal
+from copriv.audit.pair import canaries
 from copriv.audit.subject import Subject, build_subject
 from copriv.audit.transcript import LEVEL, audit_transcript
 from copriv.audit.verdict import Verdict
@@ -30,7 +30,11 @@ BuildSubject: TypeAlias = Callable[[Claim], Subject]
 Tell: TypeAlias = Callable[[int, int], None]
 
 DRAWS = 80_000
+OWNERS = 1000
 _FEWEST = 100
+# Which part of the draws each canary gets, and the low bits; answers with moments are long, so there are fewer of them.
+_PARTS: dict[Asks, tuple[int, ...]] = {"gradient": (1, 8), "moments": (8,)}
+_LOW_BITS: dict[Asks, int] = {"gradient": 10, "moments": 40}
 _EVERY = 50
 
 
@@ -43,28 +47,33 @@ class Effort:
     """How hard to look.
 
     Args:
-        draws: answers from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for the low bits.
+        draws: answers with gradients from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for
+            the low bits. With moments an eighth from the furthest neighbours, a fortieth for the low bits.
         level: how often a correct owner may fail the transcript test.
         confidence: of the certificates of the canaries and the low bits.
+        owners: how many owners' moments are measured; of gradients, one owner gives a whole transcript.
     """
 
     draws: int = DRAWS
     level: float = LEVEL
     confidence: float = CONFIDENCE
+    owners: int = OWNERS
 
     def __post_init__(self) -> None:
         if self.draws < _FEWEST:
             raise BadInput(f"{self.draws} draws", remedy=f"give at least {_FEWEST}", value=self.draws)
 
-    @property
-    def along_axis(self) -> int:
-        """Answers from two neighbours along the first axis, where fewer are enough."""
-        return self.draws // 8
+    def canaries(self, asks: Asks) -> tuple[int, ...]:
+        """Answers from each pair of neighbours."""
+        return tuple(self.draws // part for part in _PARTS[asks])
 
-    @property
-    def low_bits(self) -> int:
+    def low_bits(self, asks: Asks) -> int:
         """Answers whose low bits are looked at."""
-        return self.draws // 10
+        return self.draws // _LOW_BITS[asks]
+
+    def transcript(self, asks: Asks) -> int:
+        """Owners whose answers are measured."""
+        return self.owners if asks == "moments" else 1
 
 
 def examine(
@@ -75,13 +84,14 @@ def examine(
     tell: Tell = _say_nothing,
 ) -> list[Verdict]:
     """Audit owners of a claim. Records, models and searches come from the generator; the owners' noise cannot."""
-    advance = _Counter(tell, claim.answers + effort.draws + effort.along_axis + effort.low_bits)
-    confidence, parameters = effort.confidence, claim.parameters
+    asks, confidence, owners = claim.asks, effort.confidence, effort.transcript(claim.asks)
+    draws, few = effort.canaries(asks), effort.low_bits(asks)
+    advance = _Counter(tell, owners * claim.answers + sum(draws) + few)
     subject, single, part = build(claim), build(claim.over(1)), build(split(claim))
-    found = [audit_neighbours(subject, generator), audit_transcript(subject, effort.level, generator, advance)]
-    found += confirm(partial(audit_low_bits, part, effort.low_bits, confidence, advance))
-    for direction, draws in ((diagonal(parameters), effort.draws), (axis(parameters), effort.along_axis)):
-        found += confirm(partial(audit_canary, single, direction, draws, confidence, generator, advance))
+    found = [audit_neighbours(subject, generator), audit_transcript(subject, effort.level, generator, advance, owners)]
+    found += confirm(partial(audit_low_bits, part, few, confidence, advance))
+    for pair, count in zip(canaries(claim), draws, strict=True):
+        found += confirm(partial(audit_canary, single, pair, count, confidence, generator, advance))
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from copriv.audit.certificate import Evidence, Happened
 from copriv.audit.claim import Claim
 from copriv.audit.gaussian_curve import largest_mu
-from copriv.audit.pair import diagonal, make_pair
+from copriv.audit.pair import low_bits_pair
 from copriv.audit.subject import Advance, Subject
 from copriv.audit.verdict import Verdict
 from copriv.vectors import FloatArray, IntArray
@@ -32,7 +32,7 @@ _NO_BIT = 2000
 def audit_low_bits(subject: Subject, draws: int, confidence: float, advance: Advance) -> list[Verdict]:
     """Look at the lowest bits of `draws` answers from two neighbours whose exact answers are 0 and x."""
     claim = subject.claim
-    pair = make_pair(claim, diagonal(claim.parameters))
+    pair = low_bits_pair(claim)
     first, second = (
         _events(subject.first_answers(sample, draws // 2, advance), pair.shift) for sample in (pair.first, pair.second)
     )

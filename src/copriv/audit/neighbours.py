@@ -2,8 +2,9 @@
 
 The noise hides a change of the declared sensitivity and no more. Both exact answers are computed by the owner's own
 code, rounding included, from synthetic records: nobody ever sees the exact answer of a real one. A search proves
-nothing, but a clip that is missing, in the wrong norm or taken after the average is found at once. There is no chance
-in the verdict, and so no false alarm.
+nothing, but a clip that is missing, in the wrong norm or taken after the average is found at once. Moments have no
+clip; they are bounded because an owner refuses longer records, so only tables that it accepts count. There is no
+chance in the verdict, and so no false alarm.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ from itertools import islice
 
 import numpy as np
 
-from copriv.audit.adversary import Neighbours, perturb, propose
+from copriv.audit import adversary, moments_adversary
+from copriv.audit.adversary import Neighbours
 from copriv.audit.subject import Subject, on_one_core
 from copriv.audit.verdict import Verdict
+from copriv.errors import BadInput
+from copriv.losses.sample import Sample
+from copriv.owner.promise import Promise
 
 TRIES = 1000
 _RESTARTS = 10
 _STEPS = 60
+_PROPOSE = {"gradient": adversary.propose, "moments": moments_adversary.propose}
+_PERTURB = {"gradient": adversary.perturb, "moments": moments_adversary.perturb}
 
 
 @on_one_core()
@@ -45,13 +52,13 @@ def audit_neighbours(subject: Subject, generator: np.random.Generator, tries: in
 
 
 def _search(subject: Subject, generator: np.random.Generator, tries: int) -> tuple[float, int]:
-    proposed = islice(propose(subject.claim, generator), tries)
+    proposed = islice(_PROPOSE[subject.claim.asks](subject.claim, generator), tries)
     starts = nlargest(_RESTARTS, proposed, key=lambda found: change(subject, found))
     return max(_climb(subject, start, generator) for start in starts), tries + len(starts) * _STEPS
 
 
 def _climb(subject: Subject, start: Neighbours, generator: np.random.Generator) -> float:
-    best, height = start, change(subject, start)
+    best, height, perturb = start, change(subject, start), _PERTURB[subject.claim.asks]
     for _ in range(_STEPS):
         candidate = perturb(subject.claim, best, generator)
         reached = change(subject, candidate)
@@ -62,7 +69,18 @@ def _climb(subject: Subject, start: Neighbours, generator: np.random.Generator) 
 
 def change(subject: Subject, neighbours: Neighbours) -> float:
     """How far apart the exact answers are, in the norm of the claim; an answer that is no number is infinitely far."""
-    first, second = (subject.promise.exact_answer(sample, neighbours.theta) for sample in neighbours.tables())
+    tables = neighbours.tables()
+    if subject.claim.asks == "moments" and not all(_accepts(subject.promise, table) for table in tables):
+        return 0.0
+    first, second = (subject.promise.exact_answer(table, neighbours.theta) for table in tables)
     with np.errstate(over="ignore", invalid="ignore"):
         length = subject.claim.norm.of(second - first)
     return length if math.isfinite(length) else math.inf
+
+
+def _accepts(promise: Promise, table: Sample) -> bool:
+    try:
+        promise.require_bounded(table)
+    except BadInput:
+        return False
+    return True

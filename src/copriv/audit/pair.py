@@ -4,6 +4,9 @@ At θ = 0 the gradient of (x, y) is −2y x. The canary, the one record in which
 beyond the clip: against a direction in one table, along it in the other. A partner along the direction brings the
 first exact answer to 0; all other records have none. So the second exact answer is the whole sensitivity, 2C/n, along
 the direction.
+
+Moments have no clip and no partner that could cancel a square: the canary is one of the furthest two records, and all
+other features are 0. For the low bits a first table without any features has the exact answer 0.
 """
 
 from __future__ import annotations
@@ -13,9 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from copriv.audit.claim import Claim
+from copriv.audit.furthest import TARGETS, furthest_rows
+from copriv.audit.reference import reference_moments
 from copriv.audit.subject import REACH, ROW_NORM
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
+
+# Keeps a length of 1 from being rounded up.
+_INSIDE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +36,36 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Neighbours, and how far apart their exact answers should be."""
+    """Neighbours, the exact answer of the first, and how far from it that of the second should be."""
 
+    name: str
     first: Sample
     second: Sample
+    origin: FloatArray
     shift: FloatArray
+
+
+def canaries(claim: Claim) -> tuple[Pair, ...]:
+    """The pairs that one answer may tell apart, the one to look at most closely first."""
+    if claim.asks == "moments":
+        return (_moments_pair(claim, "of the furthest two", furthest_rows(claim.parameters, claim.norm), TARGETS),)
+    return tuple(make_pair(claim, point(claim.parameters)) for point in (diagonal, axis))
+
+
+def low_bits_pair(claim: Claim) -> Pair:
+    """A pair whose first exact answer is 0, and whose second is 0 nowhere."""
+    if claim.asks == "gradient":
+        return make_pair(claim, diagonal(claim.parameters))
+    flat = np.full(claim.parameters, 1 / np.sqrt(claim.parameters)) * (1 - _INSIDE)
+    return _moments_pair(claim, "away from 0", np.array([np.zeros(claim.parameters), flat]), (1.0, 1.0))
 
 
 def make_pair(claim: Claim, direction: Direction) -> Pair:
     """Neighbours whose exact answers are 0 and 2C/n along a direction."""
     unit = direction.vector / np.linalg.norm(direction.vector)
     shift = claim.change * unit / claim.norm.of(unit)
-    return Pair(_table(claim, unit, canary=1.0), _table(claim, unit, canary=-1.0), shift)
+    first, second = (_table(claim, unit, canary=sign) for sign in (1.0, -1.0))
+    return Pair(f"along {direction.name}", first, second, np.zeros_like(shift), shift)
 
 
 def diagonal(parameters: int) -> Direction:
@@ -56,4 +82,16 @@ def _table(claim: Claim, unit: FloatArray, canary: float) -> Sample:
     rows, targets = np.zeros((claim.records, claim.parameters)), np.zeros(claim.records)
     rows[:2] = ROW_NORM * unit
     targets[:2] = REACH * claim.clip * np.array([canary, -1.0])
+    return Sample.of_rows(rows, targets)
+
+
+def _moments_pair(claim: Claim, name: str, rows: FloatArray, targets: tuple[float, float]) -> Pair:
+    first, second = (_lone_record(claim, row, target) for row, target in zip(rows, targets, strict=True))
+    origin = reference_moments(first, claim.norm)
+    return Pair(name, first, second, origin, reference_moments(second, claim.norm) - origin)
+
+
+def _lone_record(claim: Claim, row: FloatArray, target: float) -> Sample:
+    rows, targets = np.zeros((claim.records, claim.parameters)), np.zeros(claim.records)
+    rows[0], targets[0] = row, target
     return Sample.of_rows(rows, targets)

@@ -1,8 +1,8 @@
 """What is audited: owners as they are, with synthetic records in the place of real ones.
 
-Every answer comes from `Owner.answer`, through its checks, ledger, gradient, clip and noise. An owner says only as
-much as its budget allows; where a test needs more, it asks the next owner with the same records and a ledger of its
-own.
+Every answer comes from `Owner.answer`, through its checks, ledger, clipped gradient or moments, and noise. An owner
+says only as much as its budget allows; where a test needs more, it asks the next owner with the same records and a
+ledger of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numba
 import numpy as np
 
-from copriv.audit.claim import Claim
+from copriv.audit.claim import Asks, Claim
 from copriv.errors import ProtocolError
 from copriv.losses.sample import Sample
 from copriv.owner.genesis import begin, fingerprint_of_sample
@@ -61,9 +61,9 @@ class Subject:
     def transcript(self, sample: Sample, thetas: FloatArray, advance: Advance) -> FloatArray:
         """All that one owner says to a learner that asks at these models."""
         owner, digest = _opener(self, sample)(), self.terms.digest()
-        answers = np.empty_like(thetas)
+        answers = np.empty((len(thetas), self.claim.numbers))
         for number, theta in enumerate(thetas):
-            answers[number] = _ask(owner, digest, number, theta)
+            answers[number] = _ask(owner, self.claim.asks, digest, number, theta)
             advance(1)
         return answers
 
@@ -71,9 +71,9 @@ class Subject:
     def first_answers(self, sample: Sample, draws: int, advance: Advance) -> FloatArray:
         """The first answer of many owners with the same records, each asked at θ = 0."""
         open_owner, digest, theta = _opener(self, sample), self.terms.digest(), np.zeros(self.claim.parameters)
-        answers = np.empty((draws, theta.size))
+        answers = np.empty((draws, self.claim.numbers))
         for number in range(draws):
-            answers[number] = _ask(open_owner(), digest, number, theta)
+            answers[number] = _ask(open_owner(), self.claim.asks, digest, number, theta)
             advance(1)
         return answers
 
@@ -92,7 +92,8 @@ def honest_promise(claim: Claim) -> Promise:
 
 
 def make_terms(claim: Claim) -> Terms:
-    """A study of squared losses whose records can have gradients far beyond the clip."""
+    """A study of squared losses: gradients of records can be far beyond the clip, moments have bounded records."""
+    moments = claim.asks == "moments"
     return Terms(
         loss="squared",
         threshold=0.0,
@@ -101,8 +102,8 @@ def make_terms(claim: Claim) -> Terms:
         limit=LIMIT,
         clip=claim.clip,
         row_norm=ROW_NORM,
-        target_bound=REACH * claim.clip,
-        rule="paper",
+        target_bound=1.0 if moments else REACH * claim.clip,
+        rule="statistics" if moments else "paper",
         horizon=claim.answers,
         step=1.0,
         central="proof",
@@ -117,8 +118,8 @@ def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     return lambda: Owner(_NAME, subject.terms, subject.promise, responder, MemoryLedger(genesis))
 
 
-def _ask(owner: Owner, digest: str, number: int, theta: FloatArray) -> FloatArray:
-    reply = owner.answer(Query(f"audit-{number}", digest, _NAME, tuple(theta.tolist())))
+def _ask(owner: Owner, asks: Asks, digest: str, number: int, theta: FloatArray) -> FloatArray:
+    reply = owner.answer(Query(f"audit-{number}", digest, _NAME, tuple(theta.tolist()), kind=asks))
     if isinstance(reply, Refusal):
         raise ProtocolError(
             f"the audited owner refused an answer that it had promised: {reply.text}",

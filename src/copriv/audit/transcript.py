@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaincinv
 
 from copriv.audit.claim import Claim
-from copriv.audit.reference import reference_answer
+from copriv.audit.reference import reference_answer, reference_moments
 from copriv.audit.subject import LIMIT, ROW_NORM, Advance, Subject
 from copriv.audit.verdict import Verdict
 from copriv.errors import BadInput
@@ -54,15 +55,21 @@ class Reading:
         return self.statistic >= self.threshold
 
 
-def audit_transcript(subject: Subject, level: float, generator: np.random.Generator, advance: Advance) -> Verdict:
-    """Measure the noise of a whole transcript, and of four more if the first raises a doubt."""
+def audit_transcript(
+    subject: Subject, level: float, generator: np.random.Generator, advance: Advance, owners: int = 1
+) -> Verdict:
+    """Measure the noise of a whole transcript, and of four more if the first raises a doubt.
+
+    Where an owner says too little to be measured by, as with moments, a transcript is what many owners say.
+    """
     if not 0 < level <= FIRST_LEVEL:
         raise BadInput(f"a level of {level}", remedy=f"give a number above 0, up to {FIRST_LEVEL}", value=level)
-    reading, lives = read(subject.claim, _noise(subject, generator, advance), FIRST_LEVEL), 1
+    measure = partial(_MEASURES[subject.claim.asks], subject, owners, generator, advance)
+    reading, lives = read(subject.claim, measure(), FIRST_LEVEL), 1
     if not reading.passed:
-        again = [_noise(subject, generator, advance) for _ in range(_CONFIRMING)]
+        again = [measure() for _ in range(_CONFIRMING)]
         reading, lives = read(subject.claim, np.concatenate(again), level / FIRST_LEVEL), 1 + _CONFIRMING
-    return _verdict(subject.claim, reading, lives, level)
+    return _verdict(subject.claim, reading, lives, level, owners)
 
 
 def read(claim: Claim, noise: FloatArray, level: float) -> Reading:
@@ -77,8 +84,21 @@ def read(claim: Claim, noise: FloatArray, level: float) -> Reading:
     return Reading(statistic, threshold, (statistic / freedom) ** power, claim.epsilon_of(largest))
 
 
-def _noise(subject: Subject, generator: np.random.Generator, advance: Advance) -> FloatArray:
-    """What one owner's answers differ by from the gradients of its records."""
+def _gradient_noise(subject: Subject, owners: int, generator: np.random.Generator, advance: Advance) -> FloatArray:
+    """What owners' answers differ by from the gradients of their records."""
+    return np.concatenate([_one_owner(subject, generator, advance) for _ in range(owners)])
+
+
+def _moments_noise(subject: Subject, owners: int, generator: np.random.Generator, advance: Advance) -> FloatArray:
+    """What the first answers of owners with the same records differ by from the moments of these."""
+    sample = _records(subject.claim, generator)
+    return subject.first_answers(sample, owners, advance) - reference_moments(sample, subject.claim.norm)
+
+
+_MEASURES = {"gradient": _gradient_noise, "moments": _moments_noise}
+
+
+def _one_owner(subject: Subject, generator: np.random.Generator, advance: Advance) -> FloatArray:
     claim = subject.claim
     sample = _records(claim, generator)
     thetas = generator.uniform(-LIMIT, LIMIT, size=(claim.answers, claim.parameters))
@@ -87,22 +107,24 @@ def _noise(subject: Subject, generator: np.random.Generator, advance: Advance) -
 
 
 def _records(claim: Claim, generator: np.random.Generator) -> Sample:
-    """Some records whose gradients are clipped and some whose are not."""
+    """Some records within the terms; the gradients of some are clipped and those of others are not."""
     rows = generator.normal(size=(claim.records, claim.parameters))
     rows *= ROW_NORM / np.linalg.norm(rows, axis=1, keepdims=True)
-    return Sample.of_rows(rows, generator.uniform(-1, 1, size=claim.records) * claim.clip)
+    reach = claim.clip if claim.asks == "gradient" else 1.0
+    return Sample.of_rows(rows, generator.uniform(-1, 1, size=claim.records) * reach)
 
 
-def _verdict(claim: Claim, reading: Reading, lives: int, level: float) -> Verdict:
+def _verdict(claim: Claim, reading: Reading, lives: int, level: float, owners: int) -> Verdict:
+    answers = owners if claim.asks == "moments" else owners * claim.answers
     return Verdict(
         name="transcript",
         certified=reading.certified,
         claimed=claim.guarantee.epsilon,
         statistic=reading.statistic,
         threshold=reading.threshold,
-        answers=lives * claim.answers,
+        answers=lives * answers,
         false_alarms=level,
         passed=reading.passed,
-        words=f"the noise of {claim.answers:,} answers is {reading.ratio:.3f} times what the guarantee needs"
+        words=f"the noise of {answers:,} answers is {reading.ratio:.3f} times what the guarantee needs"
         + ("" if reading.passed else "; the statistic lies below its threshold"),
     )

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Literal
 
 import typer
 
 
+class AsksName(StrEnum):
+    """What owners are asked for."""
+
+    GRADIENT = "gradient"
+    MOMENTS = "moments"
+    BOTH = "both"
+
+
+_KINDS: dict[AsksName, tuple[Literal["gradient", "moments"], ...]] = {
+    AsksName.GRADIENT: ("gradient",),
+    AsksName.MOMENTS: ("moments",),
+    AsksName.BOTH: ("gradient", "moments"),
+}
+
+
 def audit(
+    asks: Annotated[
+        AsksName,
+        typer.Option("--asks", help="The answers to attack: gradients, second moments (one-shot statistics)."),
+    ] = AsksName.BOTH,
     epsilon: Annotated[
         str, typer.Option("--epsilon", help="What the owner claims about any one record.", metavar="FLOAT")
     ] = "1",
@@ -15,10 +35,14 @@ def audit(
         float, typer.Option("--delta", help="0 for pure epsilon (Laplace); above 0 for Gaussian noise.")
     ] = 0.0,
     records: Annotated[int, typer.Option("--records", help="How many synthetic records the owner has.")] = 100,
-    parameters: Annotated[int, typer.Option("--parameters", help="How many numbers an answer has.")] = 10,
+    parameters: Annotated[int, typer.Option("--parameters", help="How many features a record has.")] = 10,
     clip: Annotated[float, typer.Option("--clip", help="The most one record's gradient may count.")] = 1.0,
     answers: Annotated[
-        int, typer.Option("--answers", help="Over how many answers the claim holds; all of them are measured.")
+        int,
+        typer.Option(
+            "--answers",
+            help="Over how many gradients the claim holds, and how many owners tell moments; all are measured.",
+        ),
     ] = 1000,
     draws: Annotated[
         int, typer.Option("--draws", help="How many single answers the canary takes; more certify more.")
@@ -33,15 +57,16 @@ def audit(
 ) -> None:
     """Attack owners as they are, and see whether their noise keeps what they promise.
 
-    Synthetic records go through the answer path that real ones take: checks, ledger, gradient, clip, secure noise. Each
-    test certifies a lower bound of the true epsilon; if that exceeds the claimed one, the test fails and so does the
-    command, with exit code 1. No record is read and no budget is touched. It takes about half a minute.
+    Synthetic records go through the answer path that real ones take: checks, ledger, clipped gradient or moments,
+    secure noise. Each test certifies a lower bound of the true epsilon; if that exceeds the claimed one, the test fails
+    and so does the command, with exit code 1. No record is read and no budget is touched. It takes less than a minute.
 
         copriv audit --epsilon 1 --delta 1e-6
     """
     from copriv.cli.audit_job import AuditOptions, run_job
 
     options = AuditOptions(
+        asks=_KINDS[asks],
         epsilon=epsilon,
         delta=delta,
         records=records,

@@ -11,18 +11,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from copriv.audit.claim import Claim
+from copriv.audit.claim import Asks, Claim
 from copriv.audit.examination import Effort, examine
 from copriv.audit.verdict import Audit, Verdict
 from copriv.cli.progress import bar
 from copriv.entropy import seeded
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 
+_WORDS = {"gradient": "gradients", "moments": "moments"}
+
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
     """The options of `copriv audit`, as given."""
 
+    asks: tuple[Asks, ...]
     epsilon: str
     delta: float
     records: int
@@ -39,25 +42,39 @@ def run_job(options: AuditOptions) -> bool:
     """The whole of `copriv audit`; whether the claim stands."""
     started = time.perf_counter()
     guarantee = Guarantee.of(options.epsilon, options.delta)
-    claim = Claim(guarantee, options.answers, options.clip, options.records, options.parameters)
-    effort = Effort(options.draws, options.level)
-    with bar(Console(stderr=True), "asking for answers") as tell:
-        tests = examine(claim, effort, seeded(options.seed, "audit"), tell=tell)
+    claims = [_claim(options, guarantee, asks) for asks in options.asks]
+    effort = Effort(options.draws, options.level, owners=options.answers)
+    tests = [test for claim in claims for test in _attack(claim, effort, options.seed)]
     told = Audit(
         passed=all(test.passed for test in tests),
         claimed=guarantee.describe(),
-        mechanism=claim.mechanism,
+        mechanism=claims[0].mechanism,
         tests=tests,
         seconds=round(time.perf_counter() - started, 3),
     )
     if options.as_json:
         typer.echo(msgspec.json.encode(told).decode())
     else:
-        show(told, claim, Console())
+        show(told, claims, Console())
     return told.passed
 
 
-def show(told: Audit, claim: Claim, console: Console) -> None:
+def _claim(options: AuditOptions, guarantee: Guarantee, asks: Asks) -> Claim:
+    """Over many gradients, or over moments that are told once."""
+    answers = options.answers if asks == "gradient" else 1
+    return Claim(guarantee, answers, options.clip, options.records, options.parameters, asks)
+
+
+def _attack(claim: Claim, effort: Effort, seed: int) -> list[Verdict]:
+    """What all tests of one claim say; those of moments say so."""
+    with bar(Console(stderr=True), f"asking for {_WORDS[claim.asks]}") as tell:
+        tests = examine(claim, effort, seeded(seed, "audit"), tell=tell)
+    if claim.asks == "gradient":
+        return tests
+    return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]
+
+
+def show(told: Audit, claims: list[Claim], console: Console) -> None:
     """What is certified against what is claimed, and then what was seen."""
     table = Table("test")
     table.add_column("certified ε", justify="right")
@@ -65,7 +82,8 @@ def show(told: Audit, claim: Claim, console: Console) -> None:
     table.add_column("verdict")
     for test in told.tests:
         table.add_row(test.name, *_numbers(test), "passed" if test.passed else "[bold red]FAILED[/]")
-    console.print(_claim_in_words(claim), highlight=False, soft_wrap=True)
+    for claim in claims:
+        console.print(_claim_in_words(claim), highlight=False, soft_wrap=True)
     console.print(table)
     for test in told.tests:
         console.print(
@@ -83,9 +101,14 @@ def _claim_in_words(claim: Claim) -> str:
     guarantee = claim.guarantee
     return (
         f"The claim: ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for one {UNIT} ({ADJACENCY}) over "
-        f"{claim.answers:,} answers of {claim.parameters:,} numbers with {claim.mechanism} noise; "
-        f"{claim.records:,} records, clip {claim.clip:g}"
+        f"{_answers_in_words(claim)} with {claim.mechanism} noise; {claim.records:,} records"
     )
+
+
+def _answers_in_words(claim: Claim) -> str:
+    if claim.asks == "moments":
+        return f"one answer of {claim.numbers:,} moments"
+    return f"{claim.answers:,} answers of {claim.numbers:,} numbers, clip {claim.clip:g},"
 
 
 def _conclusion(told: Audit) -> str:

@@ -22,6 +22,8 @@ from copriv.vectors import BLOCK, Norm
 
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 2.0**-1000
+# Owners let records in whose lengths exceed their bounds by a billionth (`owner.promise`).
+_RECORD_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,14 @@ def _summation_error(records: int) -> float:
 def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
     """Sensitivity of packed second moments (`losses.moments`) under replace-one, for ‖x‖₂ ≤ 1 and |y| ≤ 1.
 
-    In L2 a replaced record moves them by at most √4.5. In L1, where numbers above the diagonal have weight 1 instead of
-    √2, Cauchy–Schwarz gives √4.5 · √(2p + p(p − 1)/4). Sums in any order are off by γ_n times the sum of lengths.
+    Moments have degree 2 in a record, so a record that is let in although it exceeds 1 by some rounding moves them
+    further by the square of that. Sums in any order are off by γ_n times the sum of lengths. docs/theory/rules.md has
+    the proofs.
 
     >>> round(of_moments(records=1000, parameters=9, norm=Norm.L2).value ** 2, 6)
     4.5
     >>> round(of_moments(records=1000, parameters=9, norm=Norm.L1).value, 3)
-    12.728
+    11.859
     """
     if records < 1 or parameters < 1:
         raise BadInput(
@@ -92,8 +95,21 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
             remedy="give at least one of each",
             value=(records, parameters),
         )
-    stretch = math.sqrt(2 * parameters + parameters * (parameters - 1) / 4) if norm is Norm.L1 else 1.0
+    exact, length = _change_of_moments(parameters, norm)
     roundings = records + 4
     gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
-    exact = math.sqrt(4.5) + 2 * math.sqrt(2) * records * gamma
-    return Sensitivity(stretch * exact * (1 + 8 * _UNIT_ROUNDOFF), norm)
+    overshoot = _RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
+    return Sensitivity((exact + 2 * length * records * gamma) * overshoot * (1 + 16 * _UNIT_ROUNDOFF), norm)
+
+
+def _change_of_moments(parameters: int, norm: Norm) -> tuple[float, float]:
+    """How far apart the moments of two records can be, and how long those of one.
+
+    In L2 that is √4.5 and √2. In L1 the changes of Σ xxᵀ and of Σ xy, for unit vectors at an angle 2t, are at most
+    2a sin t cos t and b cos t with a = √((p² + 3p)/2) and b = 2√p; the sum is largest at 4a sin²t + b sin t = 2a.
+    """
+    if norm is Norm.L2:
+        return math.sqrt(4.5), math.sqrt(2)
+    a, b = math.sqrt((parameters + 3) * parameters / 2), 2 * math.sqrt(parameters)
+    sine = (math.sqrt(b * b + 32 * a * a) - b) / (8 * a)
+    return math.sqrt(1 - sine * sine) * (2 * a * sine + b), a / math.sqrt(2) + math.sqrt(parameters)
