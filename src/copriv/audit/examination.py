@@ -33,7 +33,7 @@ DRAWS = 80_000
 OWNERS = 1000
 _FEWEST = 100
 # Which part of the draws each canary gets, and the low bits; answers with moments are long, so there are fewer of them.
-_PARTS: dict[Asks, tuple[int, ...]] = {"gradient": (1, 8), "moments": (8,)}
+_PARTS: dict[Asks, tuple[int, ...]] = {"gradient": (1, 8), "moments": (16,)}
 _LOW_BITS: dict[Asks, int] = {"gradient": 10, "moments": 40}
 _EVERY = 50
 
@@ -48,7 +48,7 @@ class Effort:
 
     Args:
         draws: answers with gradients from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for
-            the low bits. With moments an eighth from the furthest neighbours, a fortieth for the low bits.
+            the low bits. With moments a sixteenth from the furthest neighbours, a fortieth for the low bits.
         level: how often a correct owner may fail the transcript test.
         confidence: of the certificates of the canaries and the low bits.
         owners: how many owners' moments are measured; of gradients, one owner gives a whole transcript.

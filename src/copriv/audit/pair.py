@@ -22,9 +22,6 @@ from copriv.audit.subject import REACH, ROW_NORM
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
 
-# Keeps a length of 1 from being rounded up.
-_INSIDE = 1e-12
-
 
 @dataclass(frozen=True, slots=True)
 class Direction:
@@ -56,7 +53,7 @@ def low_bits_pair(claim: Claim) -> Pair:
     """A pair whose first exact answer is 0, and whose second is 0 nowhere."""
     if claim.asks == "gradient":
         return make_pair(claim, diagonal(claim.parameters))
-    flat = np.full(claim.parameters, 1 / np.sqrt(claim.parameters)) * (1 - _INSIDE)
+    flat = np.full(claim.parameters, 1 / np.sqrt(claim.parameters))
     return _moments_pair(claim, "away from 0", np.array([np.zeros(claim.parameters), flat]), (1.0, 1.0))
 
 

@@ -318,6 +318,7 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         pick=chance.randrange,
         jitter=chance.random,
         tell=lambda words: console.print(words, style="dim", highlight=False),
+        suits=terms.suits,
         revive=(lambda: None) if options.connect else quarters.keep_broker,
     )
     company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")

@@ -237,6 +237,12 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
         raise BadInput("the study asks for no epsilon of its own", remedy="say what you promise: --epsilon")
     delta = terms.delta if options.delta is None else options.delta
     guarantee = Guarantee.of(f"{terms.epsilon:.9f}" if options.epsilon is None else options.epsilon, delta)
+    if not terms.suits(delta):
+        raise BadInput(
+            f"delta is {delta:g}, and the rule {terms.rule!r} of this study asks all owners for delta = {terms.delta:g}",
+            remedy="promise pure epsilon where it is asked for, and a delta above 0 where one is",
+            value=delta,
+        )
     answers = options.answers or terms.answers
     if answers < 1 or (options.answers is not None and options.answers < 1):
         raise BadInput(f"--answers is {options.answers}", remedy="say how often you answer at most", value=answers)

@@ -79,6 +79,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         """The fitness that these terms describe."""
         return Objective(choose(self.loss, self.threshold), self.regularization, self.limit)
 
+    def suits(self, delta: float) -> bool:
+        """Whether a guarantee with this δ has the kind of noise that the rule counts on.
+
+        Algorithm 1 and averaged steps take any noise. The others compare answers with public rows or pack moments in the
+        norm of the mechanism, so all owners must have the one that is asked for: pure, or with δ.
+        """
+        return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
+
     def digest(self) -> str:
         """SHA-256 of the canonical text of the terms; it travels with every message."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()

@@ -57,6 +57,7 @@ class Manners:
         pick: draws a whole number below its argument.
         jitter: draws a number between 0 and 1.
         tell: is told what happens, in words.
+        suits: whether a guarantee with this δ has the kind of noise that the rule counts on.
         revive: is called before every attempt to connect, so that a broker of our own can be started again.
     """
 
@@ -68,6 +69,7 @@ class Manners:
     pick: Callable[[int], int]
     jitter: Callable[[], float]
     tell: Callable[[str], None]
+    suits: Callable[[float], bool] = lambda _delta: True
     revive: Callable[[], None] = lambda: None
 
 
@@ -333,6 +335,8 @@ class NatsLearner:
             return "its approved terms are not those of this study"
         if not self._manners.admits(hello.owner):
             return "its invitation was revoked"
+        if not self._manners.suits(hello.delta):
+            return "its delta is not of the kind that the study's rule asks for"
         if not self._roster:
             return None
         known = self._roster.get(hello.owner)

@@ -11,7 +11,9 @@ import pytest
 
 from copriv.audit.claim import Claim
 from copriv.audit.subject import build_subject, honest_promise
+from copriv.privacy.calibration import calibrate
 from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.sensitivity import Sensitivity
 from copriv.simulation.responder import SimulatedResponder
 from copriv.vectors import Norm
 
@@ -48,7 +50,48 @@ def clip_forgotten(claim):
     return build_subject(claim, promise=replace(honest_promise(claim), clip=math.inf))
 
 
-TWINS = {twin.__name__: twin for twin in (half_noise, l2_bound_used_as_l1, no_cap, numpy_noise, clip_forgotten)}
+def _with_sensitivity(claim, value):
+    """An owner of moments that takes them for less sensitive than they are."""
+    sensitivity = Sensitivity(value, claim.norm)
+    calibration = calibrate(claim.guarantee, answers=claim.answers, sensitivity=sensitivity, parameters=claim.numbers)
+    return build_subject(
+        claim, promise=replace(honest_promise(claim), sensitivity=sensitivity, calibration=calibration)
+    )
+
+
+def root_of_four(claim):
+    """What follows from xxᵀ and xy one after the other, without their interplay at 60°."""
+    return _with_sensitivity(claim, 2.0)
+
+
+def root_of_four_and_a_half_in_l1(claim):
+    """The bound in L2, for Laplace noise."""
+    return _with_sensitivity(claim, math.sqrt(4.5))
+
+
+def one_record_instead_of_two(claim):
+    """How long one record's moments are, not how far apart those of two: right for adding a record, not for replacing."""
+    return _with_sensitivity(claim, math.sqrt(2) if claim.norm is Norm.L2 else claim.change / 2)
+
+
+def packed_for_another_norm(claim):
+    """Numbers above the diagonal count √2 times, and the sensitivity does not know."""
+    return build_subject(claim, promise=replace(honest_promise(claim), norm=Norm.L2))
+
+
+def any_record_accepted(claim):
+    return build_subject(claim, promise=replace(honest_promise(claim), row_norm=math.inf, target_bound=math.inf))
+
+
+OF_GRADIENTS = (half_noise, l2_bound_used_as_l1, no_cap, numpy_noise, clip_forgotten)
+OF_MOMENTS = (
+    root_of_four,
+    root_of_four_and_a_half_in_l1,
+    one_record_instead_of_two,
+    packed_for_another_norm,
+    any_record_accepted,
+)
+TWINS = {twin.__name__: twin for twin in (*OF_GRADIENTS, *OF_MOMENTS)}
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +104,8 @@ def twin():
 def claim_of():
     """The claims of these tests."""
 
-    def make(epsilon=1, delta=0.0, answers=1, parameters=10):
-        return Claim(Guarantee.of(epsilon, delta), answers, clip=1.0, records=100, parameters=parameters)
+    def make(epsilon=1, delta=0.0, answers=1, parameters=10, asks="gradient"):
+        return Claim(Guarantee.of(epsilon, delta), answers, clip=1.0, records=100, parameters=parameters, asks=asks)
 
     return make
 

@@ -18,7 +18,7 @@ def _ignore(_count):
 
 def _certified(subject, direction, generator, draws=2000, confidence=0.95):
     """Certified ε; with δ, the one that takes the noise for Gaussian."""
-    return audit_canary(subject, direction, draws, confidence, generator, _ignore)[-1]
+    return audit_canary(subject, make_pair(subject.claim, direction), draws, confidence, generator, _ignore)[-1]
 
 
 @pytest.mark.parametrize(("delta", "draws"), [(0.0, 4000), (1e-6, 12_000)])

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,40 @@ def test_every_twin_is_caught(claim_of, twin, generator, name, failing, draws):
     assert failing in {verdict.name for verdict in verdicts if not verdict.passed}
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_a_correct_owner_of_moments_passes(claim_of, generator, epsilon, delta):
+    told, claim = [], claim_of(epsilon, delta, parameters=4, asks="moments")
+    effort = replace(QUICK, draws=8000, owners=100)
+    verdicts = examine(claim, effort, generator, tell=lambda done, total: told.append((done, total)))
+    assert [verdict.name for verdict in verdicts if not verdict.passed] == []
+    assert all(verdict.certified <= verdict.claimed for verdict in verdicts)
+    assert len(verdicts) == (4 if delta == 0 else 5)
+    assert told[-1][0] <= told[-1][1] == 100 + 500 + 200
+
+
+@pytest.mark.parametrize(
+    ("name", "delta", "failing"),
+    [
+        ("half_noise", 0.0, {"transcript"}),
+        ("half_noise", 1e-6, {"transcript"}),
+        ("root_of_four", 1e-6, {"neighbours", "transcript"}),
+        ("root_of_four_and_a_half_in_l1", 0.0, {"neighbours", "transcript"}),
+        ("one_record_instead_of_two", 0.0, {"neighbours", "transcript"}),
+        ("one_record_instead_of_two", 1e-6, {"neighbours", "transcript"}),
+        ("packed_for_another_norm", 0.0, {"neighbours"}),
+        ("any_record_accepted", 0.0, {"neighbours"}),
+        ("any_record_accepted", 1e-6, {"neighbours"}),
+    ],
+)
+def test_every_twin_of_moments_is_caught(claim_of, twin, generator, name, delta, failing):
+    """The transcript of 300 owners misses noise 5.7 % too small, the least of these, with probability below 1e-9."""
+    effort = Effort(draws=600, owners=300)
+    claim = claim_of(1, delta, asks="moments")
+    verdicts = examine(claim, effort, generator, build=lambda claim: twin(name, claim))
+    assert failing <= {verdict.name for verdict in verdicts if not verdict.passed}
+
+
 def _verdict(passed):
     numbers = {"certified": 0.5, "claimed": 1.0, "statistic": 0.0, "threshold": 0.0, "answers": 1}
     return Verdict(name="test", false_alarms=0.05, passed=passed, words="", **numbers)
@@ -74,7 +109,7 @@ def test_too_few_draws_are_refused():
 
 
 def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
-    monkeypatch.setattr(audit_job, "Effort", lambda draws, level: Effort(draws, level, 0.999))
+    monkeypatch.setattr(audit_job, "Effort", lambda draws, level, owners: Effort(draws, level, 0.999, owners))
     done = copriv_audit("--draws", 600, "--answers", 50, "--delta", 1e-6, "--level", 1e-6, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -83,15 +118,21 @@ def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
     assert told["claimed"] == {"epsilon": 1.0, "delta": 1e-6, "unit": "record", "adjacency": "replace-one"}
     assert told["mechanism"] == "gaussian"
     assert {"name", "certified", "claimed", "statistic", "passed", "words"} <= set(told["tests"][0])
+    names = [test["name"] for test in told["tests"]]
+    assert {"transcript", "moments: transcript"} <= set(names)
+    assert len(names) == len(set(names)) == 7 + 5
 
 
-def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin):
+@pytest.mark.parametrize("asks", ["gradient", "moments", "both"])
+def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin, asks):
     def examine_twin(claim, effort, generator, tell):
         return examination.examine(claim, effort, generator, lambda claim: twin("half_noise", claim), tell)
 
     monkeypatch.setattr(audit_job, "examine", examine_twin)
-    done = copriv_audit("--draws", 600, "--answers", 50)
+    done = copriv_audit("--draws", 600, "--answers", 50, "--asks", asks)
     assert done.exit_code == 1
+    assert ("65 moments" in done.stdout) == (asks != "gradient")
+    assert ("10 numbers" in done.stdout) == (asks != "moments")
     assert "FAILED" in done.stdout
     assert "refuted" in done.stdout
     assert "replace-one" in done.stdout
@@ -107,7 +148,7 @@ def _as_dict(verdict):
 
 def test_the_command_and_the_audit_have_the_same_defaults():
     given = {name: option.default for name, option in inspect.signature(audit).parameters.items()}
-    assert (given["draws"], given["level"]) == (Effort().draws, Effort().level)
+    assert (given["draws"], given["level"], given["answers"]) == (Effort().draws, Effort().level, Effort().owners)
 
 
 def test_help_teaches(copriv_audit):

@@ -206,6 +206,14 @@ def test_bad_input_to_join_is_named_and_nothing_is_written(copriv, invited, tmp_
     assert not (tmp_path / "owner").exists()
 
 
+@pytest.mark.parametrize("drafted", [("--answers", 1)], indirect=True)
+def test_a_rule_that_weighs_answers_needs_one_kind_of_noise(copriv, invited, tmp_path):
+    outcome = copriv("owner", "join", "east.invitation", "--data", "east.parquet", "--delta", "1e-6", "--yes")
+    assert outcome.code == 2
+    assert "'newton'" in outcome.err
+    assert not (tmp_path / "owner").exists()
+
+
 def test_a_ledger_that_is_nearly_spent_does_not_join(copriv, invited, tmp_path):
     assert copriv("ledger", "init", "l.sqlite", "--owner", "e", "--data", "east.parquet", "--epsilon", "1").code == 0
     ledger = SqliteLedger(tmp_path / "l.sqlite")
