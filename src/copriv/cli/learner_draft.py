@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 import numpy as np
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from copriv.cli.progress import bar
 from copriv.errors import BadInput
@@ -23,7 +23,7 @@ from copriv.records.dictionary import Dictionary, fit_dictionary
 from copriv.records.table import collect, open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
-from copriv.simulation.study import Study, design_ahead
+from copriv.simulation.study import Study, design_candidates
 from copriv.simulation.wishes import RuleChoice, Wishes
 
 
@@ -66,12 +66,23 @@ def run_draft(options: DraftOptions, *, as_json: bool) -> None:
     guarantee = Guarantee.of(options.epsilon, options.delta)
     with bar(console, "fitting features, clip and step on the public rows"):
         dictionary, public = _read_public(options)
-        study = design_ahead(dictionary, public, (options.records,) * options.owners, _wishes(options, guarantee))
+        candidates = _candidates(options, dictionary, public, guarantee)
+    study = candidates[0]
+    guarantee = study.promises[0].calibration.guarantee
     file = StudyFile(_terms(options, study, guarantee, public), msgspec.to_builtins(dictionary))
     with options.out.open("x", encoding="utf-8") as output:
         output.write(write_study(file))
     public_rows_beside(options.out).write_bytes(write_sample(public))
-    _tell(options, file, study.foreseen, as_json=as_json)
+    _tell(options, file, candidates, as_json=as_json)
+
+
+def _candidates(options: DraftOptions, dictionary: Dictionary, public: Sample, guarantee: Guarantee) -> list[Study]:
+    """Every rule and, where δ > 0 is allowed, also the stronger promise without it: one answer may be cheaper so."""
+    sizes = (options.records,) * options.owners
+    kinds = [guarantee] if guarantee.pure else [guarantee, Guarantee(guarantee.nano_epsilon)]
+    wishes = [_wishes(options, kind) for kind in kinds]
+    found = [study for each in wishes for study in design_candidates(dictionary, public, sizes, each)]
+    return sorted(found, key=lambda study: study.foreseen)
 
 
 def public_rows_beside(study: Path) -> Path:
@@ -146,18 +157,56 @@ def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sa
     )
 
 
-def _tell(options: DraftOptions, file: StudyFile, foreseen: float, *, as_json: bool) -> None:
-    terms = file.terms
+class Candidate(msgspec.Struct):
+    """One way to do it, as it is shown."""
+
+    rule: str
+    mechanism: str
+    answers: int
+    clip: float
+    step: float
+    foreseen: float
+
+
+def _shown(study: Study) -> Candidate:
+    calibration, terms = study.promises[0].calibration, study.terms
+    name, answers = calibration.mechanism.name, calibration.answers
+    return Candidate(terms.rule, name, answers, terms.clip, terms.step, study.foreseen)
+
+
+def _tell(options: DraftOptions, file: StudyFile, candidates: list[Study], *, as_json: bool) -> None:
+    terms, shown = file.terms, [_shown(study) for study in candidates]
     if as_json:
-        told = {"study": str(options.out), "terms": terms.digest(), "foreseen": foreseen} | msgspec.to_builtins(terms)
+        about = {"study": str(options.out), "terms": terms.digest(), "foreseen": shown[0].foreseen}
+        told = about | msgspec.to_builtins(terms) | {"candidates": msgspec.to_builtins(shown)}
         typer.echo(msgspec.json.encode(told).decode())
         return
     typer.echo(f"the study {terms.name!r} is in {options.out}; its terms are {terms.digest()}")
     typer.echo(f"  asks for  ε = {terms.epsilon:g}, δ = {terms.delta:g} for any one record (replace-one)")
     typer.echo(f"  rule      {terms.rule}, at most {terms.answers} answers of each owner ({terms.meeting})")
     typer.echo(f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}")
-    if not math.isnan(foreseen):
-        typer.echo(
-            f"  foreseen  ψ = {foreseen:.2g}, if there are {options.owners} owners of {options.records:,} records"
-        )
+    _compare(shown, options)
     typer.echo(f"next: copriv learner init {options.out}")
+
+
+def _compare(shown: list[Candidate], options: DraftOptions) -> None:
+    """What each way should cost, and why the second is second."""
+    table = Table(
+        title=f"ψ foreseen on public rows, for {options.owners} owners of {options.records:,} records",
+        title_justify="left",
+    )
+    table.add_column("rule")
+    table.add_column("noise")
+    for heading in ("answers", "clip", "step", "ψ foreseen"):
+        table.add_column(heading, justify="right")
+    for way in shown:
+        step = f"{way.step:.3g}" if way.step else "–"
+        table.add_row(way.rule, way.mechanism, str(way.answers), f"{way.clip:.3g}", step, f"{way.foreseen:.2e}")
+    Console().print(table)
+    if len(shown) > 1:
+        first, second = shown[:2]
+        more = f"{second.foreseen / first.foreseen - 1:.0%} more"
+        typer.echo(
+            f"taken: {first.rule} with {first.mechanism} noise; the runner-up, {second.rule} with {second.mechanism} "
+            f"noise and {second.answers} answers of each owner, should cost {more}"
+        )

@@ -10,7 +10,7 @@ import typer
 
 from copriv.cli.audit import audit
 from copriv.cli.generate import generate
-from copriv.cli.learner import learner
+from copriv.cli.learner import draft, learner
 from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
 from copriv.cli.predict import predict
@@ -38,6 +38,7 @@ app.command()(predict)
 app.command()(generate)
 app.command()(audit)
 app.command()(reproduce)
+app.command(name="plan")(draft)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

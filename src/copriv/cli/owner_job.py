@@ -239,7 +239,7 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
     guarantee = Guarantee.of(f"{terms.epsilon:.9f}" if options.epsilon is None else options.epsilon, delta)
     if not terms.suits(delta):
         raise BadInput(
-            f"delta is {delta:g}, and the rule {terms.rule!r} of this study asks all owners for delta = {terms.delta:g}",
+            f"delta is {delta:g}, and the rule {terms.rule!r} of this study asks everybody for delta = {terms.delta:g}",
             remedy="promise pure epsilon where it is asked for, and a delta above 0 where one is",
             value=delta,
         )

@@ -82,8 +82,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def suits(self, delta: float) -> bool:
         """Whether a guarantee with this δ has the kind of noise that the rule counts on.
 
-        Algorithm 1 and averaged steps take any noise. The others compare answers with public rows or pack moments in the
-        norm of the mechanism, so all owners must have the one that is asked for: pure, or with δ.
+        Algorithm 1 and averaged steps take any noise. The others compare answers with public rows or pack moments in
+        the norm of the mechanism, so all owners must have the one that is asked for: pure, or with δ.
         """
         return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
 

@@ -152,8 +152,8 @@ DESIGNS: Mapping[str, Callable[[Outline], Study]] = {
 }
 
 
-def design_best(outline: Outline) -> Study:
-    """The rule that is expected to cost the least; without public rows, the one that needs none."""
+def design_all(outline: Outline) -> list[Study]:
+    """Every rule that loss and public rows allow, the least expected cost first; without public rows, one."""
     squared = outline.loss.name == "squared"
     if outline.public is None:
         if not squared:
@@ -162,9 +162,9 @@ def design_best(outline: Outline) -> Study:
                 remedy="give public rows, or --rule averaged with --step and --clip",
                 value=outline.loss.name,
             )
-        return design_statistics(outline)
+        return [design_statistics(outline)]
     found = [design(outline) for name, design in DESIGNS.items() if squared or name != "statistics"]
-    return min(found, key=lambda study: study.foreseen)
+    return sorted(found, key=lambda study: study.foreseen)
 
 
 def _deviations(promises: tuple[Promise, ...]) -> tuple[float, ...]:

@@ -119,7 +119,14 @@ def design(intake: Intake, wishes: Wishes) -> Study:
 
 def design_ahead(dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: Wishes) -> Study:
     """Work out a study of owners that are known by their sizes only."""
-    from copriv.simulation.designs import DESIGNS, design_best
+    return design_candidates(dictionary, public, sizes, wishes)[0]
+
+
+def design_candidates(
+    dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: Wishes
+) -> list[Study]:
+    """The studies that the wishes leave to choose from, the least expected cost first."""
+    from copriv.simulation.designs import DESIGNS, design_all
 
     found = outline(dictionary, public, sizes, wishes)
-    return design_best(found) if wishes.rule == "auto" else DESIGNS[wishes.rule](found)
+    return design_all(found) if wishes.rule == "auto" else [DESIGNS[wishes.rule](found)]

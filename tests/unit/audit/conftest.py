@@ -70,7 +70,7 @@ def root_of_four_and_a_half_in_l1(claim):
 
 
 def one_record_instead_of_two(claim):
-    """How long one record's moments are, not how far apart those of two: right for adding a record, not for replacing."""
+    """How long one record's moments are, not how far apart those of two: right if records are added, not replaced."""
     return _with_sensitivity(claim, math.sqrt(2) if claim.norm is Norm.L2 else claim.change / 2)
 
 

@@ -64,7 +64,8 @@ def test_a_correct_owner_of_moments_passes(claim_of, generator, epsilon, delta):
     assert [verdict.name for verdict in verdicts if not verdict.passed] == []
     assert all(verdict.certified <= verdict.claimed for verdict in verdicts)
     assert len(verdicts) == (4 if delta == 0 else 5)
-    assert told[-1][0] <= told[-1][1] == 100 + 500 + 200
+    assert told[0][1] == 100 + 500 + 200
+    assert all(done <= total for done, total in told)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +83,9 @@ def test_a_correct_owner_of_moments_passes(claim_of, generator, epsilon, delta):
     ],
 )
 def test_every_twin_of_moments_is_caught(claim_of, twin, generator, name, delta, failing):
-    """The transcript of 300 owners misses noise 5.7 % too small, the least of these, with probability below 1e-9."""
-    effort = Effort(draws=600, owners=300)
-    claim = claim_of(1, delta, asks="moments")
+    """300 owners miss noise 5.7 % too small, and 40 owners noise 29 % too small, less than once in 10⁷ runs."""
+    effort = Effort(draws=600, owners=300 if name == "root_of_four" else 40)
+    claim = claim_of(1, delta, parameters=6, asks="moments")
     verdicts = examine(claim, effort, generator, build=lambda claim: twin(name, claim))
     assert failing <= {verdict.name for verdict in verdicts if not verdict.passed}
 

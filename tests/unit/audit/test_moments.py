@@ -122,7 +122,7 @@ def test_half_the_noise_is_caught_by_what_many_owners_say(moments_of, twin, gene
 
 @pytest.mark.parametrize(
     ("name", "epsilon", "delta", "draws"),
-    [("half_noise", 1, 1e-6, 12_000), ("root_of_four_and_a_half_in_l1", 1, 0.0, 4000)],
+    [("half_noise", 10, 1e-6, 1000), ("root_of_four_and_a_half_in_l1", 1, 0.0, 2000)],
 )
 def test_the_canary_catches_what_is_far_off(moments_of, twin, generator, name, epsilon, delta, draws):
     subject = twin(name, moments_of(epsilon, delta, parameters=4))
@@ -131,7 +131,7 @@ def test_the_canary_catches_what_is_far_off(moments_of, twin, generator, name, e
     assert verdict.certified > epsilon
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), CELLS)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.0), (1, 0.0), (0.1, 1e-6), (10, 1e-6)])
 def test_numpy_noise_is_caught_in_the_low_bits(moments_of, twin, epsilon, delta):
     """Seeded noise: this test does not flake."""
     (verdict,) = audit_low_bits(twin("numpy_noise", split(moments_of(epsilon, delta))), 2000, 0.95, _ignore)

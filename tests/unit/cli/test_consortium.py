@@ -129,6 +129,21 @@ def _check_status(copriv, told):
     assert "finished" in copriv("learner", "status").out
 
 
+def test_a_plan_compares_every_rule_and_mechanism(copriv, drafted, tmp_path):
+    options = ("--public", "public.parquet", "--target", "int_rate", "--owners", 3, "--records", 400)
+    quick = ("--horizon", 40, "--features", 3, "--epsilon", 5, "--delta", 1e-6)
+    told = json.loads(copriv("plan", *options, *quick, "--out", "plan.toml", "--json").out)
+    ways = {(way["rule"], way["mechanism"]) for way in told["candidates"]}
+    assert ways == {(r, m) for r in ("newton", "statistics", "averaged", "paper") for m in ("laplace", "gaussian")}
+    costs = [way["foreseen"] for way in told["candidates"]]
+    assert costs == sorted(costs)
+    assert told["rule"] == told["candidates"][0]["rule"]
+    assert (told["delta"] == 0) == (told["candidates"][0]["mechanism"] == "laplace")
+    assert read_study((tmp_path / "plan.toml").read_text()).terms.digest() == told["terms"]
+    shown = copriv("plan", *options, *quick, "--out", "again.toml")
+    assert "runner-up" in shown.out
+
+
 def test_the_study_file_is_what_counts(drafted, tmp_path):
     text = (tmp_path / "study.toml").read_text()
     study = read_study(text)
