@@ -16,6 +16,7 @@ from copriv.cli.owner import owner
 from copriv.cli.predict import predict
 from copriv.cli.reproduce import reproduce
 from copriv.cli.train import train
+from copriv.cli.verdict import verdict
 from copriv.errors import CoprivError
 
 BAD_INPUT = 2
@@ -39,6 +40,7 @@ app.command()(generate)
 app.command()(audit)
 app.command()(reproduce)
 app.command(name="plan")(draft)
+app.command()(verdict)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

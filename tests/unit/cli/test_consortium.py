@@ -144,6 +144,23 @@ def test_a_plan_compares_every_rule_and_mechanism(copriv, drafted, tmp_path):
     assert "runner-up" in shown.out
 
 
+def test_a_verdict_before_anybody_is_asked(copriv, drafted, tmp_path):
+    options = ("--data", "east.parquet", "--public", "public.parquet", "--target", "int_rate", "--features", 4)
+    told = json.loads(copriv("verdict", *options, "--owners", 5, "--epsilon", 2, "--json").out)
+    assert told["verdict"] in {"join", "stay", "either"}
+    assert (told["records"], told["owners"], told["epsilon"], told["adjacency"]) == (400, 5, 2.0, "replace-one")
+    assert told["interval"][0] < told["joint"] < told["interval"][1]
+    assert "not private" in copriv("verdict", *options).out
+    for wrong, words in (
+        (("--owners", 1), "--owners"),
+        (("--epsilon", 0), "epsilon"),
+        (("--data", "none.csv"), "none.csv"),
+    ):
+        outcome = copriv("verdict", *options, *wrong)
+        assert outcome.code == 2
+        assert words in outcome.err
+
+
 def test_the_study_file_is_what_counts(drafted, tmp_path):
     text = (tmp_path / "study.toml").read_text()
     study = read_study(text)

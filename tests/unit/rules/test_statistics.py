@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from copriv.audit.furthest import furthest_change
 from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.moments import moment_count, off_diagonal_weight, pack_moments, unpack_moments
@@ -99,14 +100,67 @@ def test_no_pair_of_records_breaks_the_l2_bound_and_a_smaller_one_breaks(paramet
     assert found > math.sqrt(4)
 
 
-@pytest.mark.parametrize("parameters", [1, 2, 3, 9])
-def test_no_pair_of_records_breaks_the_l1_bound_and_the_l2_bound_would_break(parameters):
-    found = _search(parameters, Norm.L1)
+def _highest(matrix, vector):
+    """Where xᵀAx + bᵀx is largest on the unit sphere: x = (μ − A)⁻¹b/2 with the μ that gives it length 1."""
+    values, basis = np.linalg.eigh(matrix)
+    along = basis.T @ vector / 2
+    low, high = values[-1], values[-1] + np.linalg.norm(along) + 1e-9
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.sum((along / (middle - values)) ** 2) > 1 else (low, middle)
+    found = basis @ (along / (high - values))
+    return found / np.linalg.norm(found)
+
+
+def _ascend(pair):
+    """With the signs of all changes fixed the L1 change is a quadratic in x and one in z: take both to their tops."""
+    matrix, vector = _signs(pair)
+    return np.array([_highest(matrix, vector), _highest(-matrix, vector)])
+
+
+def _signs(pair):
+    """Of every entry of xxᵀ − zzᵀ, halved off the diagonal as each counts twice there, and of x + z."""
+    change = np.sign(np.outer(pair[0], pair[0]) - np.outer(pair[1], pair[1]))
+    return (change + np.diag(np.diag(change))) / 2, np.sign(pair.sum(axis=0))
+
+
+def _search_in_l1(parameters, starts=100):
+    """The furthest pair that is left when no such step gains anything, from random pairs."""
+    generator, furthest = np.random.default_rng(0), 0.0
+    for _ in range(starts):
+        pair = generator.normal(size=(2, parameters))
+        pair /= np.linalg.norm(pair, axis=1, keepdims=True)
+        here, there = -1.0, 0.0
+        while there > here + 1e-9:
+            here, pair = there, _ascend(pair)
+            there = _length((pair[0], 1.0), (pair[1], -1.0), Norm.L1)
+        furthest = max(furthest, here)
+    return furthest
+
+
+@pytest.mark.parametrize(("parameters", "furthest"), [(2, 4.3697), (3, 5.5281), (9, 11.4427), (20, 21.1525)])
+def test_no_pair_of_records_breaks_the_l1_bound_and_one_four_per_cent_smaller_breaks(parameters, furthest):
+    """The figures of docs/theory/rules.md, and where the furthest records of `copriv audit` are."""
+    found = _search_in_l1(parameters)
     bound = of_moments(records=1, parameters=parameters, norm=Norm.L1).value
+    assert found == pytest.approx(furthest, abs=1e-3)
     assert found <= bound
-    assert found > 0.55 * bound
-    if parameters > 1:
-        assert found > of_moments(records=1, parameters=parameters, norm=Norm.L2).value
+    assert found > 0.96 * bound
+    assert furthest_change(parameters, Norm.L1) == pytest.approx(found, rel=1e-4)
+    # What Cauchy–Schwarz says of xxᵀ and xy together is more than is needed; the L2 bound is far too little.
+    together = math.sqrt(4.5) * math.sqrt(2 * parameters + parameters * (parameters - 1) / 4)
+    assert math.sqrt(4.5) < bound < together
+
+
+@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("parameters", [1, 2, 9])
+def test_shorter_records_and_smaller_targets_do_not_go_beyond_unit_ones(parameters, norm):
+    """The step of the proof from any lengths to unit vectors, tried at random."""
+    generator, bound = np.random.default_rng(1), of_moments(records=1, parameters=parameters, norm=norm).value
+    for _ in range(500):
+        rows, targets = generator.normal(size=(2, parameters)), generator.uniform(-1, 1, size=2)
+        rows *= generator.uniform(size=(2, 1)) ** 0.3 / np.linalg.norm(rows, axis=1, keepdims=True)
+        assert _length((rows[0], targets[0]), (rows[1], targets[1]), norm) <= bound
 
 
 def test_weights_make_the_l2_length_that_of_the_matrix():
