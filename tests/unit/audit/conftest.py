@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from copriv.audit.claim import Claim
+from copriv.audit.reference import reference_moments
 from copriv.audit.subject import build_subject, honest_promise
+from copriv.losses.sample import Sample
 from copriv.privacy.calibration import calibrate
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import Sensitivity
@@ -71,7 +73,8 @@ def root_of_four_and_a_half_in_l1(claim):
 
 def one_record_instead_of_two(claim):
     """How long one record's moments are, not how far apart those of two: right if records are added, not replaced."""
-    return _with_sensitivity(claim, math.sqrt(2) if claim.norm is Norm.L2 else claim.change / 2)
+    flat = np.full((1, claim.parameters), 1 / math.sqrt(claim.parameters))
+    return _with_sensitivity(claim, claim.norm.of(reference_moments(Sample.of_rows(flat, [1.0]), claim.norm)))
 
 
 def packed_for_another_norm(claim):

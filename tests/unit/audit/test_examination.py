@@ -83,7 +83,7 @@ def test_a_correct_owner_of_moments_passes(claim_of, generator, epsilon, delta):
     ],
 )
 def test_every_twin_of_moments_is_caught(claim_of, twin, generator, name, delta, failing):
-    """300 owners miss noise 5.7 % too small, and 40 owners noise 29 % too small, less than once in 10⁷ runs."""
+    """300 owners miss noise 5.7 % too small, and 40 owners noise 30 % too small, less than once in 10⁷ runs."""
     effort = Effort(draws=600, owners=300 if name == "root_of_four" else 40)
     claim = claim_of(1, delta, parameters=6, asks="moments")
     verdicts = examine(claim, effort, generator, build=lambda claim: twin(name, claim))
