@@ -27,13 +27,11 @@ from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.privacy.sensitivity import Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.rules.statistics import StatisticsRule
 from copriv.vectors import FloatArray, Norm
-
-_ROUNDING = 1 + 1e-9
 
 Exact: TypeAlias = Callable[[Sample, FloatArray], FloatArray]
 
@@ -107,7 +105,7 @@ class Promise:
         with np.errstate(over="ignore"):
             longest = float(np.max(np.linalg.norm(sample.columns, axis=0)))
         largest = float(np.max(np.abs(sample.targets)))
-        if not (longest <= self.row_norm * _ROUNDING and largest <= self.target_bound * _ROUNDING):
+        if not (longest <= self.row_norm * RECORD_ROUNDING and largest <= self.target_bound * RECORD_ROUNDING):
             raise BadInput(
                 f"records outside the terms: rows longer than {self.row_norm:g} or targets above {self.target_bound:g}",
                 remedy="reduce the records with the study's dictionary",

@@ -23,7 +23,7 @@ from copriv.vectors import BLOCK, Norm
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 2.0**-1000
 # Owners let records in whose lengths exceed their bounds by a billionth (`owner.promise`).
-_RECORD_ROUNDING = 1 + 1e-9
+RECORD_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
     exact, length = _change_of_moments(parameters, norm)
     roundings = records + 4
     gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
-    overshoot = _RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
+    overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
     return Sensitivity((exact + 2 * length * records * gamma) * overshoot * (1 + 16 * _UNIT_ROUNDOFF), norm)
 
 
