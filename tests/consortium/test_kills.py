@@ -4,10 +4,10 @@ from kills import World, findings, torture
 
 
 def test_broker_learner_and_owners_may_be_killed_at_any_time(tmp_path):
-    world = World(tmp_path, horizon=60, owners=2)
+    world = World(tmp_path, horizon=40, owners=2)
     world.prepare()
     try:
-        torture(world, kills=8, seed=1)
+        torture(world, kills=4, seed=1)
     finally:
         world.close()
     assert findings(world) == []
