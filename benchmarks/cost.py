@@ -192,6 +192,7 @@ def main() -> None:
         cells = compare(progress)
         budgets, crowds = thresholds(progress)
         bare = without_public_rows(progress)
+        progress.console.print(f"installing the libraries took {libraries.installed()}")
         signs = logistic(progress)
     tell(
         "cost",

@@ -22,7 +22,8 @@ OPACUS = Environment(
     "opacus-1.6.0",
     ("opacus==1.6.0", "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
 )
-DIFFPRIVLIB = Environment("diffprivlib-0.6.6", ("diffprivlib==0.6.6", "scikit-learn>=1.6,<1.9"))
+# Its logistic regression passes an option that scikit-learn 1.8 no longer has.
+DIFFPRIVLIB = Environment("diffprivlib-0.6.6", ("diffprivlib==0.6.6", "scikit-learn>=1.6,<1.8"))
 STARTS = {"zero": "Opacus δ", "public": "Opacus+ δ"}
 CURATOR = "diffprivlib"
 COLUMNS = (*STARTS.values(), CURATOR)
@@ -93,3 +94,14 @@ def average(draws: Sequence[Cost]) -> Cost:
     """
     said = [cost for cost in draws if isinstance(cost, str)]
     return said[0] if said else float(np.mean([float(cost) for cost in draws]))
+
+
+def installed() -> str:
+    """How long it took to install each library, when it was."""
+    told = []
+    for environment in (OPACUS, DIFFPRIVLIB):
+        try:
+            told.append(f"{environment.name}: {environment.make():.0f} s")
+        except DidNotRunError as reason:
+            told.append(f"{environment.name}: {reason}")
+    return ", ".join(told)

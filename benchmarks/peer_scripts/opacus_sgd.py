@@ -3,7 +3,8 @@
 For each scene and ε: σ from Opacus' own accountant (PRV), doubled because one record replaced moves a clipped sum by 2C
 where one removed moves it by C. The batch is all of an owner's records, for which σ over the batch is least. Clip,
 learning rate and number of steps are those that do best if every owner held the same few private records, tilted so
-that their optimum is that of all, with the noise of the real owners: tuned for free on what should be paid for.
+that at the public model they answer as all of them do, with the noise of the real owners: tuned for free on what should
+be paid for.
 """
 
 import json
@@ -44,12 +45,12 @@ def answer(folder: Path, question: dict) -> list[dict]:
     rows, targets = torch.tensor(arrays["rows"]), torch.tensor(arrays["targets"])
     parts = list(zip(rows.split(question["records"]), targets.split(question["records"]), strict=True))
     starts = {"zero": torch.zeros(rows.shape[1]), "public": torch.tensor(arrays["public"])}
-    few = choose_few(question["loss"], rows, targets, starts["public"])
+    all_records = (rows, targets, starts["public"])
     generator = torch.Generator().manual_seed(question["seed"])
     found = []
     for epsilon in question["epsilons"]:
         for name, start in starts.items():
-            steps, clip, rate = tune(question, few, start, epsilon, generator)
+            steps, clip, rate = tune(question, all_records, start, epsilon, generator)
             models = [
                 train(question, parts, start, epsilon, steps, clip, rate, generator) for _ in range(question["runs"])
             ]
@@ -58,12 +59,22 @@ def answer(folder: Path, question: dict) -> list[dict]:
     return found
 
 
-def choose_few(loss: str, rows: torch.Tensor, targets: torch.Tensor, place: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Some records, and what their average gradient at a place lacks of everybody's."""
+def clipped(loss: str, rows: torch.Tensor, targets: torch.Tensor, theta: torch.Tensor, clip: float) -> torch.Tensor:
+    """The average of clipped gradients."""
+    slopes, limits = slope(loss, rows @ theta, targets), clip / rows.norm(dim=1)
+    return slopes.clamp(-limits, limits) @ rows / len(rows)
+
+
+def choose_few(loss: str, all_records: tuple[torch.Tensor, ...], clips: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Some records, and what their gradient at the public model lacks of everybody's: for each clip, and unclipped."""
+    rows, targets, place = all_records
     every = max(1, len(targets) // STANDING_IN)
-    some, theirs = rows[::every], targets[::every]
-    everybody = slope(loss, rows @ place, targets) @ rows / len(rows)
-    return some, theirs, everybody - slope(loss, some @ place, theirs) @ some / len(some)
+    some = (rows[::every], targets[::every])
+    lacking = [
+        clipped(loss, rows, targets, place, clip) - clipped(loss, *some, place, clip)
+        for clip in (*clips.tolist(), float("inf"))
+    ]
+    return *some, torch.stack(lacking[:-1]), lacking[-1]
 
 
 def multiplier(epsilon: float, delta: float, steps: int) -> float:
@@ -133,17 +144,18 @@ def slope(loss: str, margins: torch.Tensor, targets: torch.Tensor) -> torch.Tens
     return 2 * (margins - targets) if loss == "squared" else -targets * torch.sigmoid(-targets * margins)
 
 
-def tune(question, few, start, epsilon, generator) -> tuple[int, float, float]:  # noqa: ANN001
+def tune(question, all_records, start, epsilon, generator) -> tuple[int, float, float]:  # noqa: ANN001
     """Steps, clip and learning rate with the least fitness on a few records that stand for every owner's."""
-    rows, targets, _ = few
+    rows, targets, _ = all_records
     lengths = slope(question["loss"], rows @ start, targets).abs() * rows.norm(dim=1)
     clips = lengths.quantile(torch.tensor(QUANTILES))
     clips = torch.cat([clips, BEYOND * clips[-1:]])
-    # ∂²ℓ is 2 for the squared loss and seldom below 1/8 for the logistic one.
-    bend = 2.0 if question["loss"] == "squared" else 0.125
+    # ∂²ℓ is 2 for the squared loss and seldom below 1/32 for the logistic one.
+    bend = 2.0 if question["loss"] == "squared" else 1 / 32
     steepest = bend * float(torch.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])
     rates = 2 / steepest * 0.5 ** torch.arange(RATES)
     pairs = torch.cartesian_prod(clips, rates)
+    few = choose_few(question["loss"], all_records, clips)
     trials = [(rehearse(question, few, start, epsilon, steps, pairs, generator), steps) for steps in STEPS]
     fitness, steps = min(trials, key=lambda trial: float(trial[0].min()))
     clip, rate = pairs[int(fitness.argmin())].tolist()
@@ -152,15 +164,16 @@ def tune(question, few, start, epsilon, generator) -> tuple[int, float, float]: 
 
 def rehearse(question, few, start, epsilon, steps, pairs, generator) -> torch.Tensor:  # noqa: ANN001
     """Mean fitness of every pair of clip and rate, all with the same noise."""
-    rows, targets, tilt = few
+    rows, targets, lacking, tilt = few
     clips, rates = (column.repeat(SEARCH_RUNS) for column in pairs.T)
     # (n_i/n) times noise of deviation σC/n_i, summed over owners.
     loud = multiplier(epsilon, question["delta"], steps) * len(question["records"]) ** 0.5 / sum(question["records"])
+    push = lacking.repeat_interleave(RATES, dim=0).repeat(SEARCH_RUNS, 1).T
     theta = start[:, None].repeat(1, len(clips))
     for _ in range(steps):
         slopes = slope(question["loss"], rows @ theta, targets[:, None])
         limits = clips[None, :] / rows.norm(dim=1)[:, None]
-        gradient = rows.T @ slopes.clamp(-limits, limits) / len(rows) + tilt[:, None]
+        gradient = rows.T @ slopes.clamp(-limits, limits) / len(rows) + push
         noise = torch.randn(len(start), SEARCH_RUNS, generator=generator).repeat_interleave(len(pairs), dim=1)
         gradient = gradient + loud * clips * noise + 2 * question["regularization"] * theta
         theta = (theta - rates * gradient).clamp(-question["limit"], question["limit"])
