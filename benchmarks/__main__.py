@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__init__", "__main__", "owners_elsewhere", "peers", "scenes", "side_by_side"}
+NOT_BENCHMARKS = {
+    "__init__",
+    "__main__",
+    "isolated",
+    "libraries",
+    "owners_elsewhere",
+    "peers",
+    "scenes",
+    "side_by_side",
+}
 # What takes long or installs other software runs only when named.
 OPTIONAL = {"flower", "cost", "ablation"}
 

@@ -4,7 +4,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import peers
+from benchmarks import libraries, losses, peers
 from benchmarks.scenes import BANKS, BLOCKS, cut, make_scene, read, scenes
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
@@ -14,6 +14,8 @@ from copriv.simulation.cost import Scene, newton_costs, promised, radial
 
 EPSILONS = (0.1, 1.0, 10.0)
 DRAWS, RUNS = 4, 25
+# Of the libraries, which train for real.
+LIBRARY_RUNS = 1
 BANK_RECORDS = 10_000
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CROWDS = (3, 10, 30, 85)
@@ -32,14 +34,18 @@ COLUMNS = (
     "moments δ",
     "AdaSSP δ",
     "pooled δ",
+    *libraries.COLUMNS,
     "alone",
     "least alone",
     "public",
 )
 
 
-def measure(scene: Scene, epsilon: float, seed: int) -> dict[str, float]:
-    """One cell of one draw: ψ of every contestant, averaged over runs."""
+Cell = dict[str, libraries.Cost]
+
+
+def measure(scene: Scene, epsilon: float, seed: int) -> Cell:
+    """One cell of one draw: ψ of every contestant but the libraries, averaged over runs."""
     table, generator = peers.Table.of(scene), seeded(seed, f"peers {epsilon}")
     p = scene.public.parameters
     pure, plan = newton_costs(scene, promised(Guarantee.of(epsilon), p), runs=RUNS, seed=seed)
@@ -63,20 +69,44 @@ def measure(scene: Scene, epsilon: float, seed: int) -> dict[str, float]:
     }
 
 
-def compare(progress: Progress) -> dict[tuple[str, float], dict[str, float]]:
+def compare(progress: Progress) -> dict[tuple[str, float], Cell]:
     """Every cell, averaged over draws of the public rows."""
-    found: dict[tuple[str, float], list[dict[str, float]]] = {}
+    found: dict[tuple[str, float], list[Cell]] = {}
     task = progress.add_task("cells", total=None)
     for draw in range(DRAWS):
-        for name, scene in scenes(draw):
-            for epsilon in EPSILONS:
-                progress.update(task, description=f"draw {draw + 1}/{DRAWS}: {name}, ε = {epsilon:g}")
-                found.setdefault((name, epsilon), []).append(measure(scene, epsilon, draw))
-                progress.advance(task)
+        names, present = zip(*scenes(draw), strict=True)
+        progress.update(task, description=f"draw {draw + 1}/{DRAWS}: libraries")
+        bought = libraries.costs(present, EPSILONS, runs=LIBRARY_RUNS, seed=draw)
+        for (place, epsilon), cell in bought.items():
+            progress.update(task, description=f"draw {draw + 1}/{DRAWS}: {names[place]}, ε = {epsilon:g}")
+            whole = {**measure(present[place], epsilon, draw), **cell}
+            found.setdefault((names[place], epsilon), []).append(whole)
+            progress.advance(task)
     return {
-        cell: {column: float(np.mean([draw[column] for draw in draws])) for column in COLUMNS}
+        cell: {column: libraries.average([draw[column] for draw in draws]) for column in COLUMNS}
         for cell, draws in found.items()
     }
+
+
+def logistic(progress: Progress) -> list[list[object]]:
+    """The same libraries on the logistic loss: ten banks."""
+    taken = [intake for seed in range(losses.DRAWS) if (intake := read(BANKS, seed)) is not None]
+    task = progress.add_task("logistic", total=len(taken))
+    found: dict[float, list[list[libraries.Cost]]] = {epsilon: [] for epsilon in EPSILONS}
+    for draw, intake in enumerate(taken):
+        records = cut(intake.owners[0].sample, losses.OWNERS, losses.RECORDS)
+        scene = losses.make_scene("logistic", intake.public, records)
+        bought = libraries.costs([scene], EPSILONS, runs=losses.LIBRARY_RUNS, seed=draw)
+        for epsilon in EPSILONS:
+            ours, gaussian, _, alone, public = losses.measure(scene, epsilon, draw)
+            others = [bought[0, epsilon][column] for column in libraries.COLUMNS]
+            found[epsilon].append([ours, gaussian, *others, alone, public])
+        progress.advance(task)
+    return [
+        [f"{epsilon:g}", *(libraries.average(column) for column in zip(*rows, strict=True))]
+        for epsilon, rows in found.items()
+        if rows
+    ]
 
 
 def pays(draws: list[Scene], epsilon: float) -> tuple[bool, float]:
@@ -131,7 +161,7 @@ def without_public_rows(progress: Progress) -> list[list[object]]:
     return rows
 
 
-def draw_picture(cells: dict[tuple[str, float], dict[str, float]]) -> None:
+def draw_picture(cells: dict[tuple[str, float], Cell]) -> None:
     """ψ against ε, one panel a data set, as benchmarks/results/cost.svg."""
     import matplotlib as mpl
 
@@ -145,7 +175,7 @@ def draw_picture(cells: dict[tuple[str, float], dict[str, float]]) -> None:
         panel.axis("off")
     for name, panel in zip(names, axes.flat, strict=False):
         for column in shown:
-            values = [cells[name, epsilon][column] for epsilon in EPSILONS]
+            values = [psi if isinstance(psi := cells[name, epsilon][column], float) else np.nan for epsilon in EPSILONS]
             style = {"linewidth": 2.5} if column.startswith("ours") else {"linewidth": 1, "alpha": 0.8}
             flat = column in {"alone", "public"}
             panel.plot(EPSILONS, values, marker="" if flat else "o", ls=":" if flat else "-", label=column, **style)
@@ -162,14 +192,17 @@ def main() -> None:
         cells = compare(progress)
         budgets, crowds = thresholds(progress)
         bare = without_public_rows(progress)
+        progress.console.print(f"installing the libraries took {libraries.installed()}")
+        signs = logistic(progress)
     tell(
         "cost",
         f"ψ, mean of {DRAWS} draws of public rows × {RUNS} runs, real clipping for ours; unit: one record, adjacency: "
         f"replace-one; pure ε, or δ = {peers.DELTA:g} where marked; pooled = a trusted curator with all records; "
-        "moments = one-shot statistics without public rows; K-norm in simulation only; alone = the median owner's",
+        "moments = one-shot statistics without public rows; K-norm in simulation only; alone = the median owner's; "
+        f"{libraries.CAPTION}: {LIBRARY_RUNS} run a draw",
         ["data", "ε", *COLUMNS],
         [[name, f"{epsilon:g}", *(cell[column] for column in COLUMNS)] for (name, epsilon), cell in cells.items()],
-        width=190,
+        width=220,
     )
     draw_picture(cells)
     if bare:
@@ -178,6 +211,14 @@ def main() -> None:
             f"ψ at a pure ε of 1, mean of {RUNS * DRAWS} runs; steps at their best, real clipping for averaged",
             ["data", "Algorithm 1", "averaged", "moments", "times less"],
             bare,
+        )
+    if signs:
+        tell(
+            "cost-logistic",
+            f"ψ of the logistic loss, {losses.OWNERS} banks of {losses.RECORDS:,} loans, mean of {losses.DRAWS} draws "
+            f"of public rows × {losses.RUNS} runs; {libraries.CAPTION}: {losses.LIBRARY_RUNS} runs a draw",
+            ["ε", "ours", "ours δ", *libraries.COLUMNS, "alone", "public"],
+            signs,
         )
     if budgets:
         tell(
