@@ -87,7 +87,7 @@ def simulate(
         for r, (schedule, _) in enumerate(streams):
             met[r, span] = draw_meetings(rule.owners, gammas, size, schedule)
         unit = np.stack([draw_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
-        _advance(rule, statistics, packed, joint, best, met[:, span], unit, state, psi[:, span])
+        psi[:, span] = _advance(rule, statistics, packed, joint, best, met[:, span], unit, state)
     return Paths(psi, met, noise.caps - state.left, state.central)
 
 
@@ -153,8 +153,9 @@ def _advance(
     met: npt.NDArray[np.int32],
     unit: FloatArray,
     state: _State,
-    psi: FloatArray,
-) -> None:
+) -> FloatArray:
+    # A piece of its own is laid out like every other, so that one compiled function runs them all, bit for bit.
+    psi = np.empty(met.shape)
     set_num_threads(CORES)
     _run(
         np.stack([part.curvature for part in statistics]),
@@ -173,6 +174,7 @@ def _advance(
         state.left,
         psi,
     )
+    return psi
 
 
 def _pack(rule: PaperRule, noise: Noise, kinds: IntArray) -> FloatArray:
