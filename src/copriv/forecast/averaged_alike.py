@@ -14,9 +14,9 @@ from numba import prange, set_num_threads
 
 from copriv.forecast.kinds import Kinds
 from copriv.forecast.landscape import Landscape
-from copriv.forecast.path import Path
+from copriv.forecast.path import Path, worth_waking
 from copriv.rules.averaged import AveragedRule
-from copriv.vectors import CORES, FloatArray, compiled_parallel, compiled_reordered
+from copriv.vectors import FloatArray, compiled_parallel, compiled_reordered
 
 
 def follow_averaged(rule: AveragedRule, landscape: Landscape, kinds: Kinds) -> Path:
@@ -27,7 +27,7 @@ def follow_averaged(rule: AveragedRule, landscape: Landscape, kinds: Kinds) -> P
     shifts = 2 * lam * np.outer(theta, pulls - rule.step)
     mean, second = np.empty((2, rule.horizon, theta.size))
     wander = np.empty((theta.size, 1))
-    set_num_threads(CORES)
+    set_num_threads(worth_waking(rule.horizon * theta.size * kinds.counts.size))
     _directions(
         kinds.counts,
         kinds.availability,

@@ -20,9 +20,9 @@ from numba import prange, set_num_threads
 
 from copriv.forecast.kinds import Kinds
 from copriv.forecast.landscape import Landscape
-from copriv.forecast.path import Path
+from copriv.forecast.path import Path, worth_waking
 from copriv.rules.paper import PaperRule
-from copriv.vectors import CORES, FloatArray, compiled_parallel, compiled_reordered
+from copriv.vectors import FloatArray, compiled_parallel, compiled_reordered
 
 
 def follow_paper(rule: PaperRule, landscape: Landscape, kinds: Kinds, horizon: int) -> Path:
@@ -35,7 +35,7 @@ def follow_paper(rule: PaperRule, landscape: Landscape, kinds: Kinds, horizon: i
     central = 1 - 2 * lam * rule.step * rule.central.factor(rule.owners)
     mean, second = np.empty((2, horizon, theta.size))
     wander = np.empty((theta.size, kinds.counts.size))
-    set_num_threads(CORES)
+    set_num_threads(worth_waking(horizon * theta.size * kinds.counts.size**2))
     _directions(
         kinds.counts,
         kinds.availability,
@@ -93,6 +93,7 @@ def _follow(
     counts, gammas, shares, slopes, shifts, pulls, noise, variances = settings
     kinds, met = counts.size, counts * gammas
     turned, pushed, drawn = gammas * slopes / 2, gammas * shifts, gammas * pulls
+    left = turned - gammas
     moved = np.sum(shares**2 * counts * variances) / stiffness**2
     m_l, p_l = -optimum, optimum**2
     m, p, m_lo = np.full(kinds, m_l), np.full(kinds, p_l), np.full(kinds, p_l)
@@ -100,23 +101,28 @@ def _follow(
     pairs, c, c_back = np.full((kinds, kinds), p_l), np.zeros((kinds, kinds)), np.zeros((kinds, kinds))
     wander[:] = 0.0
     for k in range(mean.size):
-        half, q, d = (m_l + m) / 2, (p_l + 2 * m_lo + p) / 4, (c_lo + c_own) / 2
-        together = slopes * q + shifts * half + pulls * d
-        _meet_pairs(pairs, gammas, met, turned, pushed, m, m_lo, seen)
+        _meet_pairs(pairs, gammas, met, turned, left, pushed, m, m_lo, seen)
         if moved > 0:
-            _differ(pairs, c, c_back, gammas, met, turned, drawn, c_lo, known)
-        p += gammas * (slopes * together + (slopes * half + shifts) * shifts + noise - p)
-        p += drawn * (slopes * d + pulls * variances)
-        apart = (1 - gammas) * (central / 2 * m_lo + drift * m) + central / 2 * seen
-        m_lo[:] = gammas * (central * together + drift * (slopes * half + shifts)) + apart
-        p_l = central**2 * np.sum(met * q) + 2 * central * drift * np.sum(met * half) + drift**2
-        m_l = central * np.sum(met * half) + drift
-        m += gammas * (slopes * half + shifts - m)
-        c_lo[:] = central / 2 * (c_lo + gammas * c_own + known)
-        c_own += gammas * (slopes * d + pulls * variances - c_own)
+            _differ(pairs, c, c_back, gammas, met, turned, left, drawn, c_lo, known)
+        next_m, next_p, told = drift, drift**2, moved
+        for a in range(kinds):
+            g, slope, shift, pull = gammas[a], slopes[a], shifts[a], pulls[a]
+            half, q, d = (m_l + m[a]) / 2, (p_l + 2 * m_lo[a] + p[a]) / 4, (c_lo[a] + c_own[a]) / 2
+            together, answered = slope * q + shift * half + pull * d, slope * half + shift
+            learnt = slope * d + pull * variances[a]
+            next_m += central * met[a] * half
+            next_p += central * met[a] * (central * q + 2 * drift * half)
+            p[a] += g * (slope * together + shift * answered + pull * learnt + noise[a] - p[a])
+            unmet = (1 - g) * (central / 2 * m_lo[a] + drift * m[a]) + central / 2 * seen[a]
+            m_lo[a] = g * (central * together + drift * answered) + unmet
+            m[a] += g * (answered - m[a])
+            c_lo[a] = central / 2 * (c_lo[a] + g * c_own[a] + known[a])
+            c_own[a] += g * (learnt - c_own[a])
+            told -= 2 * counts[a] * shares[a] * c_lo[a] / stiffness
+            wander[a] = max(wander[a], p[a] - m[a] ** 2)
+        m_l, p_l = next_m, next_p
         mean[k] = m_l
-        second[k] = p_l - 2 * np.sum(counts * shares * c_lo) / stiffness + moved
-        wander[:] = np.maximum(wander, p - m**2)
+        second[k] = p_l + told
 
 
 # Loops over few arrays are ones that the compiler dares to vectorise.
@@ -128,13 +134,13 @@ def _meet_pairs(
     gammas: FloatArray,
     met: FloatArray,
     turned: FloatArray,
+    left: FloatArray,
     pushed: FloatArray,
     m: FloatArray,
     m_lo: FloatArray,
     seen: FloatArray,
 ) -> None:
     """E u_i u_j of different owners of kinds a and b; what an owner's pairs were, over those met instead of it."""
-    left = turned - gammas
     for a in range(m.size):
         row = pairs[a]
         stay, turn, push, mine, mine_l = 1 + left[a], turned[a], pushed[a], m[a], m_lo[a]
@@ -154,14 +160,14 @@ def _differ(
     gammas: FloatArray,
     met: FloatArray,
     turned: FloatArray,
+    left: FloatArray,
     drawn: FloatArray,
     c_lo: FloatArray,
     known: FloatArray,
 ) -> None:
     """What owners' differences add to pairs, and E u_i d_j itself: c, and c_back with its kinds exchanged."""
-    left = 1 - gammas + turned
     for a in range(c_lo.size):
-        row, there, back, stay, turn, draw, mine = pairs[a], c[a], c_back[a], left[a], turned[a], drawn[a], c_lo[a]
+        row, there, back, stay, turn, draw, mine = pairs[a], c[a], c_back[a], 1 + left[a], turned[a], drawn[a], c_lo[a]
         total = -gammas[a] * there[a]
         for b in range(c_lo.size):
             row[b] += draw * back[b] + drawn[b] * there[b]
@@ -170,5 +176,5 @@ def _differ(
         for b in range(c_lo.size):
             there[b] = stay * there[b] + turn * c_lo[b]
         for b in range(c_lo.size):
-            back[b] = left[b] * back[b] + turned[b] * mine
+            back[b] = (1 + left[b]) * back[b] + turned[b] * mine
         known[a] = total

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from copriv.forecast.landscape import Landscape
-from copriv.vectors import FloatArray
+from copriv.vectors import CORES, FloatArray
+
+# Below this many updates a core takes longer to wake than to do its part.
+_UPDATES_PER_CORE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,3 +54,8 @@ class Path:
         widest = np.max(self.wander, axis=1)
         spread = np.sqrt(np.maximum(landscape.basis**2 @ widest, 0.0))
         return float(np.max(np.abs(landscape.basis @ landscape.optimum) + deviations * spread))
+
+
+def worth_waking(updates: int) -> int:
+    """How many cores so many updates of moments are worth."""
+    return min(CORES, 1 + updates // _UPDATES_PER_CORE)

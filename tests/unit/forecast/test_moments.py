@@ -118,8 +118,8 @@ def test_expected_fitness_is_that_of_simulation_on_the_whole_grid():
 
 
 PAPER_MISTAKES = [
-    ("(p_l + 2 * m_lo + p) / 4", "(p_l + 1.8 * m_lo + p) / 4"),
-    ("central / 2 * seen", "central / 2.2 * seen"),
+    ("(p_l + 2 * m_lo[a] + p[a]) / 4", "(p_l + 1.8 * m_lo[a] + p[a]) / 4"),
+    ("central / 2 * seen[a]", "central / 2.2 * seen[a]"),
     ("rule.step / kinds.availability", "rule.step * kinds.counts.sum() * np.ones_like(kinds.availability)"),
     ("lam / rule.owners + np.outer", "lam + np.outer"),
     ("(pull * kinds.deviations) ** 2", "1.1 * (pull * kinds.deviations) ** 2"),
