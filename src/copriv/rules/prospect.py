@@ -8,6 +8,9 @@ If owners are like the public rows, then after K answers of each owner the expec
 - what the public Hessian gets wrong: the first owner is asked at the public model, about √(p/n_pub) away from where the
   model ends; it counts for 1/N of the model, and with a second answer for next to nothing.
 
+Between trainings, and between draws of the public rows, what is left is taken for Gaussian: so the cost has the
+deviation of a weighted sum of squares.
+
 The smallest sum tells the clip and K without a look at private records. Beyond the longest public gradient nothing
 would seem hidden, although longer ones exist: there the first part follows the exponential that it fell by last.
 """
@@ -35,11 +38,74 @@ _TAIL = (0.99, 0.999)
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """A clip, a number of answers of each owner, and the ψ to be expected of them."""
+    """A clip, a number of answers of each owner, the ψ to be expected of them, and its deviation between trainings."""
 
     clip: float
     answers: int
     cost: float
+    deviation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prospects:
+    """What the public rows foretell under one clip after another; worked out once, for any owners.
+
+    Args:
+        clips: from short to long.
+        outlooks: one a clip.
+        hidden: what each clip hides, with the tail drawn out.
+        records: n_pub.
+        fitness: of the public model on the public rows.
+    """
+
+    clips: tuple[float, ...]
+    outlooks: tuple[Outlook, ...]
+    hidden: tuple[float, ...]
+    records: int
+    fitness: float
+
+    @classmethod
+    def of(
+        cls,
+        public: Sample,
+        objective: Objective,
+        norm: Norm,
+        start: FloatArray | None = None,
+        clips: Sequence[float] | None = None,
+    ) -> Prospects:
+        """From public rows; `start` is the public model if it is known, `clips` those to look at if not all."""
+        theta = minimise(objective, public) if start is None else objective.project(start)
+        found = _outlooks(public, objective, norm, theta, clips)
+        return cls(
+            tuple(clip for clip, _, _ in found),
+            tuple(outlook for _, outlook, _ in found),
+            tuple(hidden for _, _, hidden in found),
+            public.records,
+            objective.fitness(public, theta),
+        )
+
+    def best(self, records: Sequence[int], deviations: Mapping[int, Sequence[float]], among: float = 0.0) -> Prospect:
+        """The clip and number of answers with the least expected ψ.
+
+        Args:
+            records: n_i of each owner.
+            deviations: for every K to choose from, the deviation of each owner's noise on one answer for a clip of 1.
+            among: κ, how much owners truly differ.
+        """
+        found = [
+            self._at(place, answers, records, clip * np.asarray(units), among)
+            for place, clip in enumerate(self.clips)
+            for answers, units in deviations.items()
+        ]
+        if not found:
+            raise BadInput("no number of answers to choose from", remedy="name at least one", value=len(deviations))
+        return min(found, key=lambda prospect: prospect.cost)
+
+    def _at(self, place: int, answers: int, records: Sequence[int], deviations: FloatArray, among: float) -> Prospect:
+        cost, deviation = _cost(
+            self.outlooks[place], self.hidden[place], self.records, records, deviations, answers, among
+        )
+        return Prospect(self.clips[place], answers, cost / self.fitness, deviation / self.fitness)
 
 
 def best_prospect(
@@ -51,44 +117,25 @@ def best_prospect(
     norm: Norm,
     start: FloatArray | None = None,
 ) -> Prospect:
-    """The clip and number of answers with the least expected ψ.
-
-    Args:
-        public: the public rows.
-        objective: the loss, the regularizer and the box.
-        records: n_i of each owner.
-        deviations: for every K to choose from, the deviation of each owner's noise on one answer if the clip were 1.
-        norm: of the owners' mechanism.
-        start: the public model, if it is known already.
-    """
-    theta = minimise(objective, public) if start is None else objective.project(start)
-    found = [
-        Prospect(clip, answers, cost)
-        for clip, outlook, hidden in _outlooks(public, objective, norm, theta)
-        for answers, units in deviations.items()
-        for cost in [_cost(outlook, hidden, public.records, records, clip * np.asarray(units), answers)]
-    ]
-    if not found:
-        raise BadInput("no number of answers to choose from", remedy="name at least one", value=len(deviations))
-    best = min(found, key=lambda prospect: prospect.cost)
-    return Prospect(best.clip, best.answers, best.cost / objective.fitness(public, theta))
+    """The clip and number of answers with the least expected ψ, from public rows; see `Prospects.best`."""
+    return Prospects.of(public, objective, norm, start).best(records, deviations)
 
 
 def _outlooks(
-    public: Sample, objective: Objective, norm: Norm, theta: FloatArray
+    public: Sample, objective: Objective, norm: Norm, theta: FloatArray, wanted: Sequence[float] | None
 ) -> list[tuple[float, Outlook, float]]:
     """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
     lengths = gradient_norms(objective.loss, public, theta, norm)
     longest = float(np.max(lengths))
     quantiles = [float(clip) for clip in np.quantile(lengths, _QUANTILES)]
     clips = sorted({_digits(max(clip, 1e-9)) for clip in [*quantiles, *(longest * factor for factor in _BEYOND)]})
-    outlooks = [Outlook.of(public, objective, clip, norm, theta) for clip in clips]
     knots = [_digits(max(float(clip), 1e-9)) for clip in np.quantile(lengths, _TAIL)]
-    hidden = [outlook.unexplained for outlook in outlooks]
-    tail = [hidden[clips.index(knot)] for knot in knots]
+    needed = {*(clips if wanted is None else wanted), *knots}
+    outlooks = {clip: Outlook.of(public, objective, clip, norm, theta) for clip in needed}
+    tail = [outlooks[knot].unexplained for knot in knots]
     return [
-        (clip, outlook, max(seen, _extrapolate(clip, knots, tail)))
-        for clip, outlook, seen in zip(clips, outlooks, hidden, strict=True)
+        (clip, outlooks[clip], max(outlooks[clip].unexplained, _extrapolate(clip, knots, tail)))
+        for clip in (clips if wanted is None else wanted)
     ]
 
 
@@ -101,19 +148,27 @@ def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> 
 
 
 def _cost(
-    outlook: Outlook, hidden: float, public_records: int, records: Sequence[int], deviations: FloatArray, answers: int
-) -> float:
-    """f(θ) − f(θ*) to be expected."""
+    outlook: Outlook,
+    hidden: float,
+    public_records: int,
+    records: Sequence[int],
+    deviations: FloatArray,
+    answers: int,
+    among: float,
+) -> tuple[float, float]:
+    """f(θ) − f(θ*) to be expected, and its deviation."""
     sizes = np.asarray(records, dtype=np.float64)
     variances = np.tile((deviations**2 / answers)[:, None] + np.finfo(float).tiny, outlook.spread.size)
     evidence = Evidence(np.zeros_like(variances), variances, sizes, np.empty(0))
-    _, variance = pool(evidence, outlook.spread, 0.0)
+    _, variance = pool(evidence, outlook.spread, among)
     sampling = 1 / public_records + 1 / evidence.total
     public = outlook.spread * sampling
-    price = np.sum(outlook.sampled * np.linalg.solve(outlook.curvature, outlook.sampled), axis=0) / 2
+    left = variance * public / (variance + public)
+    price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
     stale = outlook.staleness / public_records**2 / len(records) ** 2 if answers == 1 else 0.0
-    open_question = float(np.sum(price * variance * public / (variance + public)))
-    return hidden * sampling + open_question + stale
+    # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
+    spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
+    return hidden * sampling + float(np.diag(price) @ left) + stale, float(np.sqrt(spread))
 
 
 def _digits(value: float) -> float:

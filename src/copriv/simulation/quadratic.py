@@ -1,8 +1,8 @@
 """Many runs of Algorithm 1 on the squared loss, from sufficient statistics: one iteration costs p² operations.
 
-The average squared loss of an owner is ½θᵀHθ − cᵀθ + m with H = 2XᵀX/n, c = 2Xᵀy/n and m the mean of y². Given these,
-neither the number of records nor the number of owners matters any more: a meeting touches θ_L and one copy. Clipping is
-not part of it. Every run has its own seeded streams, so the result is the same on any number of cores.
+Given an owner's H, c and m (`losses.quadratic`), neither the number of records nor the number of owners matters any
+more: a meeting touches θ_L and one copy. Clipping is not part of it. Every run has its own seeded streams, so the
+result is the same on any number of cores.
 """
 
 from __future__ import annotations
@@ -17,52 +17,13 @@ from numba import prange, set_num_threads
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.quadratic import Statistics as Statistics  # noqa: PLC0414 - whoever simulates needs them
 from copriv.rules.paper import PaperRule, meet, midpoint
 from copriv.vectors import CORES, FloatArray, IntArray, compiled, compiled_parallel
 
 NoiseKind = Literal["laplace", "gaussian", "none"]
 # Meetings are drawn and run in pieces of about this many numbers, however long the horizon.
 _NUMBERS_AT_ONCE = 4_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What the squared loss needs of some records: H, c and m, and how many records there are."""
-
-    curvature: FloatArray
-    offset: FloatArray
-    power: float
-    records: int
-
-    @classmethod
-    def of(cls, sample: Sample) -> Statistics:
-        """One pass over the records."""
-        columns, n = sample.columns, sample.records
-        return cls(2 * columns @ columns.T / n, 2 * columns @ sample.targets / n, float(np.mean(sample.targets**2)), n)
-
-    @classmethod
-    def joint(cls, parts: Sequence[Statistics], copies: Sequence[int] | None = None) -> Statistics:
-        """The statistics of all records together; `copies` says how often each part occurs."""
-        counts = [1] * len(parts) if copies is None else copies
-        total = sum(part.records * count for part, count in zip(parts, counts, strict=True))
-        shares = [part.records * count / total for part, count in zip(parts, counts, strict=True)]
-        return cls(
-            np.sum([share * part.curvature for share, part in zip(shares, parts, strict=True)], axis=0),
-            np.sum([share * part.offset for share, part in zip(shares, parts, strict=True)], axis=0),
-            float(sum(share * part.power for share, part in zip(shares, parts, strict=True))),
-            total,
-        )
-
-    def fitness(self, theta: FloatArray, regularization: float) -> float:
-        """f(θ) = λ‖θ‖² + ½θᵀHθ − cᵀθ + m."""
-        quadratic = theta @ self.curvature @ theta / 2 - self.offset @ theta
-        return float(regularization * theta @ theta + quadratic + self.power)
-
-    def minimiser(self, regularization: float) -> FloatArray:
-        """θ* in a box that does not bind."""
-        ridge = 2 * regularization * np.eye(self.offset.size)
-        return np.asarray(np.linalg.solve(self.curvature + ridge, self.offset), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +87,7 @@ def simulate(
         for r, (schedule, _) in enumerate(streams):
             met[r, span] = draw_meetings(rule.owners, gammas, size, schedule)
         unit = np.stack([draw_unit_noise(noise.kind, (size, rule.parameters), stream) for _, stream in streams])
-        _advance(rule, statistics, packed, joint, best, met[:, span], unit, state, psi[:, span])
+        psi[:, span] = _advance(rule, statistics, packed, joint, best, met[:, span], unit, state)
     return Paths(psi, met, noise.caps - state.left, state.central)
 
 
@@ -192,8 +153,9 @@ def _advance(
     met: npt.NDArray[np.int32],
     unit: FloatArray,
     state: _State,
-    psi: FloatArray,
-) -> None:
+) -> FloatArray:
+    # A piece of its own is laid out like every other, so that one compiled function runs them all, bit for bit.
+    psi = np.empty(met.shape)
     set_num_threads(CORES)
     _run(
         np.stack([part.curvature for part in statistics]),
@@ -212,6 +174,7 @@ def _advance(
         state.left,
         psi,
     )
+    return psi
 
 
 def _pack(rule: PaperRule, noise: Noise, kinds: IntArray) -> FloatArray:
@@ -248,7 +211,7 @@ def _run(
                 left[r, owner] -= 1
                 question = midpoint(central[r], copies[r, owner])
                 kind = int(owners[owner, 3])
-                answer = _gradient(curvatures[kind], offsets[kind], question)
+                answer = gradient(curvatures[kind], offsets[kind], question)
                 for j in range(answer.size):
                     answer[j] += owners[owner, 0] * unit[r, k, j]
                 meet(
@@ -262,22 +225,24 @@ def _run(
                     regularization,
                     limit,
                 )
-            psi[r, k] = _value(joint_curvature, joint_offset, joint_power, regularization, central[r]) / best - 1
+            psi[r, k] = value(joint_curvature, joint_offset, joint_power, regularization, central[r]) / best - 1
 
 
 @compiled
-def _gradient(curvature: FloatArray, offset: FloatArray, theta: FloatArray) -> FloatArray:
-    gradient = np.empty(theta.size)
+def gradient(curvature: FloatArray, offset: FloatArray, theta: FloatArray) -> FloatArray:
+    """Hθ − c."""
+    found = np.empty(theta.size)
     for i in range(theta.size):
         total = -offset[i]
         for j in range(theta.size):
             total += curvature[i, j] * theta[j]
-        gradient[i] = total
-    return gradient
+        found[i] = total
+    return found
 
 
 @compiled
-def _value(curvature: FloatArray, offset: FloatArray, power: float, regularization: float, theta: FloatArray) -> float:
+def value(curvature: FloatArray, offset: FloatArray, power: float, regularization: float, theta: FloatArray) -> float:
+    """λ‖θ‖² + ½θᵀHθ − cᵀθ + m."""
     total = power
     for i in range(theta.size):
         pull = (regularization * theta[i]) - offset[i]
