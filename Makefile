@@ -52,7 +52,7 @@ bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@$(BIN)/python -m benchmarks
 
 bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users would pick instead, on all data
-	@echo "== benchmark: cost (about ten minutes; real data from \$$COPRIV_DATA or ../shared/data)"
+	@echo "== benchmark: cost (about a quarter of an hour, and two minutes once to install its peers; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks cost
 
 clean: ## remove the environment and caches (never a run folder or a ledger)
