@@ -14,7 +14,7 @@ from copriv.simulation.pilot import choose_limit, public_model
 
 OWNERS, RECORDS, DRAWS, RUNS = 10, 10_000, 2, 25
 # Of the libraries that `cost` puts beside it.
-LIBRARY_RUNS = 4
+LIBRARY_RUNS = 2
 EPSILONS = (0.1, 1.0, 10.0)
 REGULARIZATION = 1e-5
 
