@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
 from copriv.cli.ledger import ledger
 from copriv.cli.predict import predict
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.command()(forecast)
 app.command()(audit)
 app.command()(reproduce)
 app.add_typer(ledger, name="ledger")
