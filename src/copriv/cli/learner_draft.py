@@ -19,8 +19,9 @@ from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import StudyFile, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
-from copriv.records.dictionary import Dictionary, fit_dictionary
-from copriv.records.table import collect, open_table, require_columns
+from copriv.records.dictionary import Dictionary
+from copriv.records.intake import take_public
+from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
 from copriv.simulation.study import Study, design_candidates
@@ -108,15 +109,12 @@ def _require_sensible(options: DraftOptions) -> None:
 
 
 def _read_public(options: DraftOptions) -> tuple[Dictionary, Sample]:
-    table = open_table(options.public)
-    require_columns(table, [options.target, *options.skip])
-    rows = collect(table)
     labels = options.loss == "logistic"
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
-    dictionary, _left_out = fit_dictionary(rows, choice, options.features, skip=options.skip)
-    targets = dictionary.targets_of(rows)
-    known = ~np.isnan(targets)
-    return dictionary, Sample.of_rows(dictionary.features_of(rows)[known], targets[known])
+    table = open_table(options.public)
+    require_columns(table, options.skip)
+    dictionary, public, _ = take_public(table, choice, options.features, skip=options.skip)
+    return dictionary, public
 
 
 def _wishes(options: DraftOptions, guarantee: Guarantee) -> Wishes:

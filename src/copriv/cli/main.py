@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
 from copriv.cli.learner import draft, learner
 from copriv.cli.ledger import ledger
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.command()(forecast)
 app.command()(audit)
 app.command()(reproduce)
 app.command(name="plan")(draft)

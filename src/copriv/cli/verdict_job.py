@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -14,9 +13,10 @@ from copriv.cli.progress import bar
 from copriv.errors import BadInput, BadTable
 from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
-from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.dictionary import Dictionary
+from copriv.records.intake import take_public
 from copriv.records.own import take_own
-from copriv.records.table import collect, open_table, require_columns
+from copriv.records.table import open_table
 from copriv.records.target import TargetChoice
 from copriv.simulation.verdict import break_even, explain, judge
 from copriv.simulation.wishes import Wishes
@@ -94,20 +94,15 @@ def run_verdict(options: VerdictOptions, *, as_json: bool) -> None:
 
 
 def _read_public(options: VerdictOptions) -> tuple[Dictionary, Sample]:
-    table = open_table(options.public)
-    require_columns(table, [options.target])
-    rows = collect(table)
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, options.loss == "logistic")
-    dictionary, _ = fit_dictionary(rows, choice, options.features)
-    targets = dictionary.targets_of(rows)
-    known = ~np.isnan(targets)
-    if int(known.sum()) <= dictionary.parameters:
+    dictionary, public, _ = take_public(open_table(options.public), choice, options.features)
+    if public.records <= dictionary.parameters:
         raise BadTable(
-            f"{int(known.sum())} public rows with a target for {dictionary.parameters} parameters",
+            f"{public.records} public rows with a target for {dictionary.parameters} parameters",
             remedy="give more public rows, or fewer --features",
-            value=int(known.sum()),
+            value=public.records,
         )
-    return dictionary, Sample.of_rows(dictionary.features_of(rows)[known], targets[known])
+    return dictionary, public
 
 
 def _show(told: Told, *, as_json: bool) -> None:

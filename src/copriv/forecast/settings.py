@@ -148,8 +148,8 @@ def forecast_newton(view: PublicView, objective: Objective, owners: Owners, pros
 
     def expected(rest: Sample) -> float:
         there = Prospects.of(rest, objective, owners.norm, clips=(best.clip,))
-        scaled = replace(there, records=view.sample.records)
-        return scaled.best(owners.records, {best.answers: units[best.answers]}, owners.heterogeneity).cost
+        alike = replace(there, records=view.sample.records)
+        return alike.best(owners.records, {best.answers: units[best.answers]}, owners.heterogeneity).cost
 
     doubt = jackknife(view.sample, expected)
     horizon = best.answers * len(owners.records)

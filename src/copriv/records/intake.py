@@ -6,7 +6,7 @@ reduced to features and divided among the owners; nothing but the public rows sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +105,20 @@ def take_in(
         *_about_rows(shares, usable, small, names, private_rows),
     )
     return Intake(dictionary, _public_sample(public_frame, dictionary), owners, notices)
+
+
+def take_public(
+    table: pl.LazyFrame, target: TargetChoice, features: int, *, skip: Sequence[str] = ()
+) -> tuple[Dictionary, Sample, tuple[str, ...]]:
+    """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it."""
+    require_columns(table, [target.name])
+    public = collect(table)
+    dictionary, left_out = fit_dictionary(public, target, features, skip=skip)
+    notices = (*_about_columns(left_out, dictionary, features), *_about_target(dictionary))
+    sample = _public_sample(public, dictionary)
+    if sample is None:
+        raise BadTable("the public table has no rows", remedy="give one that has", value=0)
+    return dictionary, sample, notices
 
 
 def _separate(

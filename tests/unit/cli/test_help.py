@@ -14,7 +14,7 @@ def test_the_command_line_imports_nothing_heavy():
     assert not HEAVY & set(done.stdout.split())
 
 
-COMMANDS = [[], ["train"], ["predict"], ["generate"], ["audit"], ["reproduce"], ["ledger", "show"]]
+COMMANDS = [[], ["train"], ["predict"], ["generate"], ["forecast"], ["audit"], ["reproduce"], ["ledger", "show"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,261 @@
+"""Forecast against measured: ψ foretold from public rows alone, and ψ of trainings on records that nobody looked at.
+
+Owners are blocks of rows of one population, and then owners that truly differ. Public Newton is measured on records
+with real clipping; Algorithm 1 and averaged steps from second moments, with caps and box, at a clip that (almost) no
+gradient exceeds. Public Newton's ψ depends most on which rows happen to be public, so it is averaged over many draws of
+them, with the public model's own ψ, whose expectation is cheaply known, as a control variate.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.scenes import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
+from benchmarks.side_by_side import RESULTS, tell
+from copriv.entropy import seeded
+from copriv.forecast.forecast import Forecast
+from copriv.losses.quadratic import Statistics
+from copriv.losses.sample import Sample
+from copriv.privacy.guarantee import Guarantee
+from copriv.records import lending_like
+from copriv.records.intake import Plan, take_in
+from copriv.records.partition import Partition
+from copriv.records.target import TargetChoice
+from copriv.rules.averaged import AveragedRule
+from copriv.rules.evidence import Evidence, estimate_difference
+from copriv.rules.newton import NewtonRule
+from copriv.rules.outlook import Outlook
+from copriv.rules.paper import PaperRule
+from copriv.simulation.averaged import simulate_averaged
+from copriv.simulation.cost import Scene, promised, simulate_rule
+from copriv.simulation.foresight import RULES, Oracle, Question
+from copriv.simulation.quadratic import Noise, simulate
+from copriv.vectors import FloatArray, IntArray, Norm
+
+EPSILONS = (0.1, 1.0, 10.0)
+BLOCKS = ((3, 250_000), (10, 10_000), (80, 10_000))
+PUBLIC = 10_000
+GENERATED = 880_000
+# Deals of private rows, and how often the public rows are drawn from what is left of each.
+DEALS = {3: (2, 8), 10: (6, 6), 80: (2, 8)}
+# Rules that do not start from the public rows hardly depend on which these are: the first of each deal will do.
+RUNS, NEWTON_RUNS = 60, 2
+SHUFFLES = 2
+WIDE = {"generator": (0.9, 1.1), "loans": (0.8, 1.25)}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One draw: what was foretold, what came of some runs, and ψ of the public model."""
+
+    forecast: Forecast
+    psi: FloatArray
+    public: float
+
+
+def pools() -> Iterator[tuple[str, Sample]]:
+    """All rows of the generator and, if at hand, of the loans, through one dictionary each."""
+    table = lending_like.generate(GENERATED, seeded(0, "records")).lazy()
+    order = np.asarray(seeded(0, "shuffle").permutation(GENERATED), dtype=np.int64)
+    generated = take_in(table, Plan(TargetChoice("int_rate"), Partition(owners=1)), order=order)
+    yield "generator", Sample.join([generated.owners[0].sample, generated.public])
+    loans = read(BANKS, 0)
+    if loans is not None:
+        yield "loans", Sample.join([loans.owners[0].sample, loans.public])
+
+
+def deal(pool: Sample, owners: int, records: int, seed: int) -> list[Scene]:
+    """Blocks of private rows, and public rows drawn several times from what is left."""
+    order = seeded(seed, "deal").permutation(pool.records)
+    private, rest = order[: owners * records], order[owners * records :]
+    publics = [_take(pool, rest[k * PUBLIC : (k + 1) * PUBLIC]) for k in range(DEALS[owners][1])]
+    first = make_scene(publics[0], cut(_take(pool, private), owners, records))
+    return [replace(first, public=public) for public in publics]
+
+
+def _take(pool: Sample, rows: IntArray) -> Sample:
+    return Sample(np.ascontiguousarray(pool.columns[:, rows]), pool.targets[rows])
+
+
+def run(scene: Scene, question: Question, forecast: Forecast, runs: int, seed: int) -> FloatArray:
+    """ψ of some trainings at the setting of the forecast."""
+    guarantee, p, limit = question.guarantees[0], scene.public.parameters, scene.objective.limit
+    if forecast.rule == "newton":
+        protection = promised(guarantee, p)
+        noise = protection.of(scene.records, forecast.clip, forecast.answers)
+        rule = NewtonRule.of(
+            scene.public,
+            scene.objective,
+            records=scene.records,
+            deviations=[each.deviation for each in noise],
+            clip=forecast.clip,
+            norm=question.norm,
+        )
+        settings = {"clip": forecast.clip, "answers": forecast.answers, "runs": runs, "seed": seed}
+        return np.asarray([scene.psi(rule.model(s)) for s in simulate_rule(rule, scene, protection, **settings)])
+    owners = question.owners(p)
+    caps = owners.caps(forecast.horizon)
+    noise = Noise("laplace", forecast.clip * np.asarray(owners.promised(caps)), np.asarray(caps))
+    parts = [Statistics.of(sample) for sample in scene.samples]
+    if forecast.rule == "paper":
+        paper = PaperRule(p, scene.records, owners.gammas, forecast.step, REGULARIZATION, limit)
+        return simulate(paper, parts, noise, horizon=forecast.horizon, runs=runs, seed=seed).psi[:, -1]
+    steps = AveragedRule(p, scene.records, forecast.step, forecast.horizon, REGULARIZATION, limit)
+    return simulate_averaged(steps, parts, noise, runs=runs, seed=seed).psi
+
+
+def read_scene(
+    scene: Scene, seed: int, kappa: float, runs: int, *, all_rules: bool
+) -> dict[tuple[str, float], Reading]:
+    """Public Newton, or every rule, at every ε."""
+    oracle, found = Oracle.of(scene.public, scene.objective), {}
+    public = scene.psi(oracle.view.model)
+    for epsilon in EPSILONS:
+        question = Question(scene.records, (Guarantee.of(epsilon),) * len(scene.records), kappa)
+        for rule in RULES if all_rules else ("newton",):
+            forecast = oracle.forecast(question, rule)
+            psi = run(scene, question, forecast, runs if rule == "newton" else RUNS, seed)
+            found[rule, epsilon] = Reading(forecast, psi, public)
+    return found
+
+
+def cost_of_public_rows(pool: Sample) -> float:
+    """E ψ of the public model on the population, from many draws of public rows."""
+    everything = Statistics.of(pool)
+    best = everything.fitness(everything.minimiser(REGULARIZATION), REGULARIZATION)
+    stream, costs = seeded(0, "public rows"), []
+    for _ in range(400):
+        part = Statistics.of(_take(pool, stream.integers(pool.records, size=PUBLIC)))
+        costs.append(everything.fitness(part.minimiser(REGULARIZATION), REGULARIZATION) / best - 1)
+    return float(np.mean(costs))
+
+
+def summarise(readings: list[Reading], public: float | None) -> dict[str, float]:
+    """Forecast, measured with its standard error over draws, their ratio, and how often ψ lay in the interval."""
+    measured = np.asarray([reading.psi.mean() for reading in readings])
+    if public is not None and len(readings) > 8 and readings[0].forecast.rule == "newton":
+        control = np.asarray([reading.public for reading in readings])
+        slope = np.cov(measured, control)[0, 1] / np.var(control, ddof=1)
+        measured = measured - slope * (control - public)
+    forecast = float(np.mean([reading.forecast.relative_fitness for reading in readings]))
+    inside = [np.mean((low < r.psi) & (r.psi < high)) for r in readings for low, high in [r.forecast.interval()]]
+    mean = float(measured.mean())
+    return {
+        "forecast": forecast,
+        "measured": mean,
+        "ratio": forecast / mean,
+        "± ratio": float(measured.std(ddof=1)) / np.sqrt(len(readings)) / mean * forecast / mean,
+        "inside": float(np.mean(inside)),
+    }
+
+
+def blocks(progress: Progress) -> dict[tuple[str, str, float], dict[str, float]]:
+    """Blocks of one population."""
+    cells: dict[tuple[str, str, float], dict[str, float]] = {}
+    task = progress.add_task("blocks", total=2 * sum(deals * draws for deals, draws in DEALS.values()))
+    for name, pool in pools():
+        cost = cost_of_public_rows(pool)
+        for owners, records in BLOCKS:
+            found: dict[tuple[str, float], list[Reading]] = {}
+            progress.update(task, description=f"{name}, {owners} × {records:,}")
+            for number in range(DEALS[owners][0]):
+                for draw, scene in enumerate(deal(pool, owners, records, number)):
+                    for cell, reading in read_scene(
+                        scene, 100 * number + draw, 0.0, NEWTON_RUNS, all_rules=draw == 0
+                    ).items():
+                        found.setdefault(cell, []).append(reading)
+                    progress.advance(task)
+            public = cost * (1 + PUBLIC / (owners * records))
+            for (rule, epsilon), readings in found.items():
+                cells[f"{name}, {owners} × {records:,}", rule, epsilon] = summarise(readings, public)
+    return cells
+
+
+def true_difference(scene: Scene) -> float:
+    """κ of owners whose records may be looked at, as public Newton would estimate it from answers without noise."""
+    outlook = Outlook.of(scene.public, scene.objective, 1e9, Norm.L2)
+    parts = [Statistics.of(sample) for sample in scene.samples]
+    gradients = np.stack([part.curvature @ outlook.start - part.offset for part in parts]) @ outlook.basis
+    silence = np.full_like(gradients, 1e-12) * outlook.spread
+    evidence = Evidence(gradients, silence, np.asarray(scene.records, dtype=np.float64), np.empty(0))
+    return estimate_difference(evidence, outlook.spread, scene.public.records)
+
+
+def different(progress: Progress) -> dict[tuple[str, str, float], dict[str, float]]:
+    """Hospitals and states as owners, with the heterogeneity off and on."""
+    wanted: list[Source] = [source for source in OTHERS if source.name in {"hospitals", "states"}]
+    cells: dict[tuple[str, str, float], dict[str, float]] = {}
+    task = progress.add_task("owners that differ", total=len(wanted) * SHUFFLES)
+    for source in wanted:
+        found: dict[tuple[str, str, float], list[Reading]] = {}
+        for shuffle in range(SHUFFLES):
+            progress.update(task, description=source.name)
+            intake = read(source, shuffle)
+            if intake is None:
+                break
+            scene = make_scene(intake.public, [owner.sample for owner in intake.owners])
+            for setting, kappa in (("off", 0.0), ("on", true_difference(scene))):
+                for (rule, epsilon), reading in read_scene(scene, shuffle, kappa, 5, all_rules=True).items():
+                    found.setdefault((f"{source.name}, {setting}", rule, epsilon), []).append(reading)
+            progress.advance(task)
+        cells |= {cell: summarise(readings, None) for cell, readings in found.items()}
+    return cells
+
+
+def draw_picture(cells: dict[tuple[str, str, float], dict[str, float]]) -> None:
+    """Forecast against measured on logarithmic axes, one colour a rule, as benchmarks/results/calibration.svg."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    colours = {"newton": "#0072B2", "averaged": "#D55E00", "paper": "#009E73"}
+    groups = {
+        "generator": "o",
+        "loans": "s",
+        "hospitals, off": "v",
+        "hospitals, on": "^",
+        "states, off": "<",
+        "states, on": ">",
+    }
+    figure, panel = plt.subplots(figsize=(7.5, 6.5), layout="constrained")
+    values = [value for cell in cells.values() for value in (cell["forecast"], cell["measured"])]
+    span = np.asarray([min(values) / 2, max(values) * 2])
+    panel.fill_between(span, span / 1.25, span * 1.25, color="0.9", label="within 25 %")
+    panel.plot(span, span, color="0.4", linewidth=0.8)
+    for group, marker in groups.items():
+        for rule, colour in colours.items():
+            shown = [c for (name, r, _), c in cells.items() if r == rule and name.startswith(group)]
+            if shown:
+                x, y = ([c[axis] for c in shown] for axis in ("measured", "forecast"))
+                panel.plot(x, y, marker, color=colour, markersize=5, label=f"{group}: {rule}", alpha=0.8)
+    panel.set(xscale="log", yscale="log", xlabel="ψ measured on private records", ylabel="ψ forecast from public rows")
+    panel.legend(fontsize=7, frameon=False, ncols=2)
+    figure.savefig(RESULTS / "calibration.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    """Print the table and draw the picture."""
+    started = time.perf_counter()
+    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*bars, console=Console(stderr=True)) as progress:
+        cells = blocks(progress) | different(progress)
+    columns = ("forecast", "measured", "ratio", "± ratio", "inside")
+    tell(
+        "calibration",
+        f"ψ forecast from {PUBLIC:,} public rows against ψ measured on private ones, pure ε; newton: 16 to 36 draws of "
+        f"public rows × {NEWTON_RUNS} runs, others: 2 to 6 draws × {RUNS} runs; off and on: heterogeneity 0 and as "
+        f"estimated; inside: share of trainings in the 95 % interval; {time.perf_counter() - started:.0f} s",
+        ["owners", "rule", "ε", *columns],
+        [[name, rule, f"{epsilon:g}", *(cell[c] for c in columns)] for (name, rule, epsilon), cell in cells.items()],
+        width=130,
+    )
+    draw_picture(cells)
+    for (name, rule, epsilon), cell in cells.items():
+        low, high = WIDE.get(name.split(",")[0], (0.0, np.inf))
+        if not low <= cell["ratio"] <= high:
+            print(f"outside [{low}, {high}]: {name}, {rule}, ε = {epsilon:g}: {cell['ratio']:.3f}")

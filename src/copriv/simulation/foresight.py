@@ -1,0 +1,139 @@
+"""A forecast with the noise that guarantees demand: what `copriv forecast` tells, from public rows, sizes and budgets.
+
+Moments are used wherever they hold. Where a clip or a box would bind, the same setting is rehearsed on the public rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from copriv.errors import BadInput
+from copriv.forecast.forecast import Forecast, RuleName
+from copriv.forecast.public import PublicView
+from copriv.forecast.settings import (
+    Choice,
+    Owners,
+    forecast_averaged,
+    forecast_newton,
+    forecast_paper,
+    largest_gradient,
+)
+from copriv.losses.objective import Objective
+from copriv.losses.sample import Sample
+from copriv.privacy.calibration import calibrate, mechanism_norm
+from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.sensitivity import of_average_gradient
+from copriv.rules.prospect import Prospects
+from copriv.simulation.dry_run import rehearse
+from copriv.vectors import Norm
+
+Verdict = Literal["join", "stay", "too close to call"]
+RULES: tuple[RuleName, ...] = ("newton", "averaged", "paper")
+_RUNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who would train together: sizes and guarantees, one of each an owner, and how much owners truly differ."""
+
+    records: tuple[int, ...]
+    guarantees: tuple[Guarantee, ...]
+    heterogeneity: float = 0.0
+    rates: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.records or len(self.records) != len(self.guarantees):
+            raise BadInput(
+                f"{len(self.guarantees)} guarantees for {len(self.records)} owners",
+                remedy=f"give {len(self.records)}, one an owner",
+                value=len(self.guarantees),
+            )
+        if len({guarantee.pure for guarantee in self.guarantees}) > 1:
+            raise BadInput("guarantees with and without delta", remedy="give all owners a delta, or none", value=None)
+        if not (math.isfinite(self.heterogeneity) and self.heterogeneity >= 0):
+            raise BadInput(
+                f"a heterogeneity of {self.heterogeneity}", remedy="give a number from 0", value=self.heterogeneity
+            )
+
+    @property
+    def norm(self) -> Norm:
+        """In which gradients are clipped."""
+        return mechanism_norm(self.guarantees[0])
+
+    @property
+    def mechanism(self) -> str:
+        """What the noise is called."""
+        return "laplace" if self.guarantees[0].pure else "gaussian"
+
+    def owners(self, parameters: int) -> Owners:
+        """With the noise that their guarantees demand."""
+
+        def promised(caps: tuple[int, ...]) -> list[float]:
+            terms = list(zip(self.records, self.guarantees, caps, strict=True))
+            made = {term: _deviation(*term, parameters) for term in set(terms)}
+            return [made[term] for term in terms]
+
+        return Owners(self.records, promised, self.norm, self.rates, self.heterogeneity)
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """Public rows and the fitness, ready to answer questions; what does not depend on the question is kept."""
+
+    view: PublicView
+    objective: Objective
+    seed: int = 0
+    kept: dict[Norm, Prospects] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, public: Sample, objective: Objective, seed: int = 0) -> Oracle:
+        """From public rows."""
+        return cls(PublicView.of(public, objective.regularization), objective, seed)
+
+    def forecast(self, question: Question, rule: RuleName, choice: Choice | None = None) -> Forecast:
+        """What one rule is expected to cost."""
+        owners = question.owners(self.view.model.size)
+        if rule == "newton":
+            return forecast_newton(self.view, self.objective, owners, self.prospects(question.norm))
+        make = forecast_paper if rule == "paper" else forecast_averaged
+        found = make(self.view, self.objective, owners, choice or Choice())
+        if not found.caveats:
+            return found
+        noise: Literal["laplace", "gaussian"] = "laplace" if question.guarantees[0].pure else "gaussian"
+        return rehearse(found, self.view, self.objective, owners, noise=noise, runs=_RUNS, seed=self.seed)
+
+    def best(self, question: Question, rules: Sequence[RuleName] = RULES, choice: Choice | None = None) -> Forecast:
+        """The rule with the least expected ψ."""
+        return min((self.forecast(question, rule, choice) for rule in rules), key=lambda found: found.relative_fitness)
+
+    def prospects(self, norm: Norm) -> Prospects:
+        """What the public rows foretell of public Newton."""
+        if norm not in self.kept:
+            self.kept[norm] = Prospects.of(self.view.sample, self.objective, norm, self.view.model)
+        return self.kept[norm]
+
+    def alone(self, question: Question, owner: int = 0) -> float:
+        """ψ that an owner is expected to reach with its own records only."""
+        return self.view.alone(question.records, owner, question.heterogeneity)
+
+    def clip(self, norm: Norm) -> float:
+        """The largest gradient of a public row."""
+        return largest_gradient(self.view.sample, self.view.model, norm)
+
+
+def judge(forecast: Forecast, alone: float) -> Verdict:
+    """Join if all of the interval lies below what an owner reaches alone, stay if all of it lies above."""
+    low, high = forecast.interval()
+    if high < alone:
+        return "join"
+    return "stay" if low > alone else "too close to call"
+
+
+def _deviation(records: int, guarantee: Guarantee, answers: int, parameters: int) -> float:
+    """Of the noise on one of so many answers, for a clip of 1: the very noise of the owner's promise."""
+    sensitivity = of_average_gradient(clip=1.0, records=records, parameters=parameters, norm=mechanism_norm(guarantee))
+    calibrated = calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
+    return calibrated.mechanism.deviation

@@ -1,0 +1,147 @@
+"""`copriv forecast`: what it tells, over what, and what it refuses."""
+
+import json
+
+import pytest
+
+from copriv.entropy import seeded
+from copriv.records import lending_like
+
+WANTED = {
+    "relative_fitness", "interval", "alone", "verdict", "rule", "answers_per_owner", "step", "mechanism",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory):
+    path = tmp_path_factory.mktemp("public") / "loans.parquet"
+    lending_like.generate(2000, seeded(0, "records")).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def forecast(copriv, public):
+    def call(*arguments, owners=5, records="4000", epsilon="1"):
+        given = ("--owners", owners, "--records", records, "--epsilon", epsilon, *arguments)
+        return copriv("forecast", "--public", public, "--target", "int_rate", *given)
+
+    return call
+
+
+def test_it_tells_what_to_expect(forecast):
+    told = json.loads(forecast("--json").out)
+    assert set(told) >= WANTED
+    low, high = told["interval"]
+    assert 0 < low < told["relative_fitness"] < high
+    assert told["rule"] == "newton"
+    assert told["mechanism"] == "laplace"
+    assert told["answers_per_owner"] in (1, 2)
+    assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
+
+
+@pytest.mark.parametrize("rule", ["paper", "averaged", "newton"])
+def test_every_rule_is_forecast_and_budget_helps(forecast, rule):
+    costs = []
+    for epsilon in ("0.5", "50"):
+        told = json.loads(forecast("--rule", rule, "--horizon", 200, "--json", epsilon=epsilon).out)
+        assert told["rule"] == rule
+        assert (told["step"] is None) == (rule == "newton")
+        costs.append(told["relative_fitness"])
+    assert costs[0] > costs[1]
+
+
+def test_delta_means_gaussian_noise(forecast):
+    assert json.loads(forecast("--delta", "1e-6", "--json").out)["mechanism"] == "gaussian"
+
+
+def test_auto_is_the_best_of_all(forecast):
+    best = json.loads(forecast("--json").out)["relative_fitness"]
+    costs = [json.loads(forecast("--rule", rule, "--json").out)["relative_fitness"] for rule in ("paper", "newton")]
+    assert best <= min(costs)
+
+
+def test_the_verdict_turns_with_the_budget(forecast):
+    told = [json.loads(forecast("--json", epsilon=epsilon).out) for epsilon in ("0.01", "20")]
+    assert [each["verdict"] for each in told][1] == "join"
+    assert told[0]["verdict"] != "join"
+
+
+def test_owners_may_differ_in_size_and_budget(forecast):
+    told = json.loads(forecast("--json", owners=3, records="1000,5000,9000", epsilon="0.5,1,2").out)
+    assert told["records"] == 15_000
+    assert told["epsilon"] == 2
+
+
+def test_heterogeneity_makes_staying_alone_dearer(forecast):
+    plain, apart = (json.loads(forecast("--json", "--heterogeneity", k).out) for k in ("0", "0.01"))
+    assert apart["alone"] > 5 * plain["alone"]
+
+
+@pytest.mark.parametrize("what", ["epsilon", "owners", "records"])
+def test_what_if(forecast, tmp_path, what):
+    outcome = forecast("--vary", what, "--rule", "newton", "--out", tmp_path / "whatif", "--json")
+    told = json.loads(outcome.out)
+    costs = [row["relative_fitness"] for row in told["table"]]
+    assert len(costs) >= 10
+    assert costs == sorted(costs, reverse=True)
+    assert {file.name for file in (tmp_path / "whatif").iterdir()} == {
+        f"forecast_{what}.{kind}" for kind in ("csv", "png", "svg")
+    }
+
+
+def test_the_table_says_it_in_words(forecast):
+    outcome = forecast()
+    assert outcome.code == 0
+    for words in ("joint, private", "alone", "public rows only", "replace-one", "δ = 0"):
+        assert words in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "words"),
+    [
+        ((), {"epsilon": "1,2"}, "2 values of epsilon for 5 owners"),
+        ((), {"records": "10,20,30"}, "3 values of records"),
+        ((), {"records": "ten"}, "'ten' records"),
+        ((), {"records": "0"}, "0 records"),
+        ((), {"owners": 0}, "0 owners"),
+        ((), {"epsilon": "-1"}, "epsilon"),
+        (("--delta", "2"), {}, "delta"),
+        (("--horizon", "0"), {}, "horizon"),
+        (("--heterogeneity", "-1"), {}, "heterogeneity"),
+        (("--out", "x"), {}, "--vary"),
+        (("--vary", "epsilon"), {"epsilon": "1,2,3,4,5"}, "differ"),
+        (("--regularization", "0"), {}, "regularization"),
+    ],
+)
+def test_bad_input_names_the_value_and_the_remedy(forecast, arguments, changes, words):
+    outcome = forecast(*arguments, **changes)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert "remedy:" in outcome.err
+    assert not outcome.out
+
+
+def test_fewer_public_rows_than_features_are_refused(copriv, tmp_path):
+    path = tmp_path / "few.csv"
+    frame = lending_like.generate(500, seeded(1, "records")).head(8)
+    frame.write_csv(path)
+    outcome = copriv(
+        "forecast", "--public", path, "--target", "int_rate", "--owners", 2, "--records", 100, "--epsilon", 1
+    )
+    assert outcome.code == 2
+    assert "public rows" in outcome.err
+
+
+def test_public_rows_that_do_not_vary_in_a_direction_are_regularised_and_it_is_said(monkeypatch, forecast):
+    from copriv.forecast import public
+
+    monkeypatch.setattr(public, "_SINGULAR", 0.99)
+    outcome = forecast("--rule", "newton")
+    assert outcome.code == 0
+    assert "do not vary" in outcome.err
+
+
+def test_a_target_that_is_not_there_is_refused(copriv, public):
+    outcome = copriv("forecast", "--public", public, "--target", "int_rat", "--owners", 2, "--records", 100)
+    assert outcome.code == 2
+    assert "int_rate" in outcome.err
