@@ -5,8 +5,8 @@ If owners are like the public rows, then after K answers of each owner the expec
 - what clipping hides: tr A⁻¹(Σ_gg − B Σ_cg)/2 · (1/n_pub + 1/n), falling with the clip;
 - what noise leaves open: Σ_j (Bu_j)ᵀA⁻¹(Bu_j)/2 · P_j q_j/(P_j + q_j), with P_j the variance of the pooled answers and
   q_j = s_j(1/n_pub + 1/n) that of the public rows, growing with the clip and with K;
-- what the public Hessian gets wrong: the first owner is asked at the public model, about √(p/n_pub) away from where the
-  model ends; it counts for 1/N of the model, and with a second answer for next to nothing.
+- what the public Hessian gets wrong: owners are asked on the way, the first at the public model, about √(p/n_pub) away
+  from where the model ends, the others nearer to it; a second answer, asked near the end, halves the distance.
 
 Between trainings, and between draws of the public rows, what is left is taken for Gaussian: so the cost has the
 deviation of a weighted sum of squares.
@@ -165,10 +165,36 @@ def _cost(
     public = outlook.spread * sampling
     left = variance * public / (variance + public)
     price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
-    stale = outlook.staleness / public_records**2 / len(records) ** 2 if answers == 1 else 0.0
+    mismatch = outlook.staleness / public_records
+    noise = float(np.diag(price) @ left)
+    stale = _staleness(mismatch, noise, _distances(public_records, records), answers)
     # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
     spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
-    return hidden * sampling + float(np.diag(price) @ left) + stale, float(np.sqrt(spread))
+    return hidden * sampling + noise + stale, float(np.sqrt(spread))
+
+
+def _distances(public_records: int, records: Sequence[int]) -> FloatArray:
+    """Variance of the way from where each owner is asked first to where the model ends, in units of one record's.
+
+    After m owners the model rests on n_pub + m n/N records: 1/(n_pub + m n/N) − 1/(n_pub + n).
+    """
+    owners, total = len(records), sum(records)
+    return np.asarray(1 / (public_records + np.arange(owners) * total / owners) - 1 / (public_records + total))
+
+
+def _staleness(mismatch: float, noise: float, distances: FloatArray, answers: int) -> float:
+    """What it costs that first answers were taken elsewhere and the public Hessian is not the owners'.
+
+    With one answer each, the same wrong Hessian acts on the average way; earlier ways contain the later ones, so that
+    two have the covariance of the later: Σ (2m + 1)v_m/N². With more answers, an owner's first, of variance v + M_m,
+    is weighed against the later ones, of variance v, taken near the end.
+    """
+    owners = distances.size
+    if answers == 1:
+        return mismatch * float((2 * np.arange(owners) + 1) @ distances) / owners**2
+    one = answers * owners * noise + np.finfo(float).tiny
+    first = one + mismatch * distances
+    return float(np.sum(1 / (1 / first + (answers - 1) / one) - one / answers)) / owners**2
 
 
 def _digits(value: float) -> float:

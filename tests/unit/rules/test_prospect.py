@@ -7,6 +7,7 @@ from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
+from copriv.rules import prospect
 from copriv.rules.outlook import Outlook
 from copriv.rules.prospect import best_prospect
 from copriv.vectors import Norm
@@ -63,3 +64,19 @@ def test_no_clip_hides_nothing_and_a_hard_one_much():
 def test_nothing_to_choose_from_is_refused():
     with pytest.raises(BadInput):
         foresee(1.0, answers=())
+
+
+def test_stale_answers_cost_less_if_owners_are_asked_again_or_near_the_end():
+    near, far = prospect._distances(10_000, [250_000] * 3), prospect._distances(10_000, [1000] * 3)
+    assert near[0] == pytest.approx(1 / 10_000 - 1 / 760_000)
+    assert np.all(np.diff(near) < 0)
+    once, twice = (prospect._staleness(1.0, 1e-3, near, answers) for answers in (1, 2))
+    assert 0 < twice < once / 4 * 1.01
+    assert prospect._staleness(1.0, 1e-9, near, 2) < prospect._staleness(1.0, 1e-3, near, 2)
+    assert prospect._staleness(1.0, 1e-3, far[:1], 1) == pytest.approx(far[0])
+
+
+def test_a_cost_has_a_deviation_that_grows_with_it():
+    quiet, loud = foresee(1e-3), foresee(1e-1)
+    assert 0 < quiet.deviation < loud.deviation
+    assert 0.2 < loud.deviation / loud.cost < 1.5
