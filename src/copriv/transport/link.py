@@ -175,19 +175,25 @@ async def _let_go(client: Client) -> None:
     import nats.errors
 
     unheard = (OSError, TimeoutError, nats.errors.Error)
-    if client.is_connected:
-        with contextlib.suppress(*unheard):
-            for _ in range(2):  # the first may overtake what is still waiting to be sent
-                await client.flush(_SECONDS_TO_FLUSH)
+    try:
+        if client.is_connected:
+            with contextlib.suppress(*unheard):
+                for _ in range(2):  # the first may overtake what is still waiting to be sent
+                    await client.flush(_SECONDS_TO_FLUSH)
+    finally:
+        _cut(client)
+    with contextlib.suppress(*unheard):  # a client whose handshake was cut never ends by itself
+        async with asyncio.timeout(_SECONDS_TO_FLUSH):
+            await client.close()
+    await asyncio.sleep(_SECONDS_TO_HANG_UP)
+
+
+def _cut(client: Client) -> None:
     transport = client._transport  # noqa: SLF001 - the client has no other way to its sockets
     for name in ("_io_writer", "_bare_io_writer"):
         writer = getattr(transport, name, None)
         if writer is not None:
             writer.transport.abort()
-    with contextlib.suppress(*unheard):  # a client whose handshake was cut never ends by itself
-        async with asyncio.timeout(_SECONDS_TO_FLUSH):
-            await client.close()
-    await asyncio.sleep(_SECONDS_TO_HANG_UP)
 
 
 async def pauses(jitter: Callable[[], float]) -> AsyncIterator[int]:
