@@ -27,7 +27,7 @@ from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.report.figures import GuaranteeShown, Spending
 from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.statement import OwnerStatement, Statement, write_statement
+from copriv.report.statement import Statement, owner_statement, write_statement
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
@@ -208,26 +208,8 @@ def _spent(run: JointRun, hello: Hello, promise: Promise) -> Spending:
 
 
 def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
-    owners = []
-    for hello, entry in zip(run.roster.owners, spent, strict=True):
-        promise, receipt = promise_of(hello, run.terms), run.receipts.get(hello.owner)
-        owners.append(
-            OwnerStatement(
-                owner=entry.owner,
-                records=entry.records,
-                epsilon=entry.promised,
-                delta=entry.delta,
-                epsilon_spent=entry.epsilon,
-                answers=entry.answers,
-                most_answers=entry.most_answers,
-                mechanism=promise.calibration.mechanism.name,
-                scale=promise.calibration.mechanism.scale,
-                norm=promise.norm.name,
-                clip=promise.clip,
-                sensitivity=promise.sensitivity.value,
-                accountant=promise.calibration.accountant,
-                ledger_entries=0 if receipt is None else receipt.sequence,
-                ledger_head="" if receipt is None else receipt.head,
-            )
-        )
+    owners = [
+        owner_statement(entry, promise_of(hello, run.terms), run.receipts.get(hello.owner))
+        for hello, entry in zip(run.roster.owners, spent, strict=True)
+    ]
     return Statement(UNIT, ADJACENCY, "secure", private=True, terms=run.terms.digest(), owners=owners)

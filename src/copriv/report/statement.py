@@ -10,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from copriv.owner.promise import Promise
 from copriv.privacy.guarantee import ADJACENCY, UNIT
-from copriv.report.figures import Run, spending
+from copriv.protocol.messages import Receipt
+from copriv.report.figures import Run, Spending, spending
 
 PROTECTED = (
     (
@@ -105,27 +107,27 @@ def write_statement(statement: Statement, folder: Path) -> Sequence[Path]:
     return [folder / "privacy.json", folder / "privacy.html"]
 
 
+def owner_statement(spent: Spending, promise: Promise, receipt: Receipt | None) -> OwnerStatement:
+    """What one owner promised and did, and where its ledger stood, if anybody was told."""
+    return OwnerStatement(
+        owner=spent.owner,
+        records=spent.records,
+        epsilon=spent.promised,
+        delta=spent.delta,
+        epsilon_spent=spent.epsilon,
+        answers=spent.answers,
+        most_answers=spent.most_answers,
+        mechanism=promise.calibration.mechanism.name,
+        scale=promise.calibration.mechanism.scale,
+        norm=promise.norm.name,
+        clip=promise.clip,
+        sensitivity=promise.sensitivity.value,
+        accountant=promise.calibration.accountant,
+        ledger_entries=0 if receipt is None else receipt.sequence,
+        ledger_head="" if receipt is None else receipt.head,
+    )
+
+
 def _owners(run: Run) -> list[OwnerStatement]:
-    found = []
-    for entry, promise, ledger in zip(spending(run), run.study.promises, run.consortium.ledgers, strict=True):
-        receipt = ledger.book().receipt
-        found.append(
-            OwnerStatement(
-                owner=entry.owner,
-                records=entry.records,
-                epsilon=entry.promised,
-                delta=entry.delta,
-                epsilon_spent=entry.epsilon,
-                answers=entry.answers,
-                most_answers=entry.most_answers,
-                mechanism=promise.calibration.mechanism.name,
-                scale=promise.calibration.mechanism.scale,
-                norm=promise.norm.name,
-                clip=promise.clip,
-                sensitivity=promise.sensitivity.value,
-                accountant=promise.calibration.accountant,
-                ledger_entries=receipt.sequence,
-                ledger_head=receipt.head,
-            )
-        )
-    return found
+    told = zip(spending(run), run.study.promises, run.consortium.ledgers, strict=True)
+    return [owner_statement(spent, promise, ledger.book().receipt) for spent, promise, ledger in told]
