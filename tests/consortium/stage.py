@@ -105,7 +105,7 @@ def stage(folder, terms=TERMS, names=NAMES):
 class Forgetful(Checkpoint):
     """The unsafe twin: whom the learner is about to ask is not put on record."""
 
-    def intend(self, _query):
+    def intend(self, _query, **_announcement):
         self.flush()
 
 

@@ -2,6 +2,7 @@
 
 Along a known schedule every meeting is saved when it is over. In a live run it is held until the next query is put on
 record, and both are committed together: if the learner dies in between, it asks the same again and gets the same bytes.
+Where that query was announced by the record before, the commit goes on in the background while it is asked.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from copriv.errors import CoprivError
 from copriv.learner.learner import Iteration, Position
@@ -24,9 +26,10 @@ State = TypeVar("State")
 
 _SCHEMA = (
     "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT, terms TEXT, schedule TEXT) STRICT",
-    "CREATE TABLE unanswered (owner TEXT PRIMARY KEY, query BLOB NOT NULL) STRICT",
+    # The row of the query that was asked last names who is met when it is answered, if that was settled.
+    "CREATE TABLE unanswered (owner TEXT PRIMARY KEY, query BLOB NOT NULL, sequel TEXT) STRICT, WITHOUT ROWID",
     "CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER, state BLOB) STRICT",
-    "CREATE TABLE receipt (owner TEXT PRIMARY KEY, sequence INTEGER NOT NULL, head TEXT NOT NULL) STRICT",
+    "CREATE TABLE receipt (owner TEXT PRIMARY KEY, sequence INTEGER, head TEXT) STRICT, WITHOUT ROWID",
     """CREATE TABLE reply (
     number  INTEGER PRIMARY KEY,
     owner   TEXT NOT NULL,
@@ -69,11 +72,14 @@ class Checkpoint:
         self._path = path
         with self._failures():
             self._connection = _connect(path)
+            _take_over(self._connection)
             found = self._connection.execute("SELECT name, terms, schedule FROM run").fetchone()
         if found is None:
             raise CoprivError(f"the checkpoint {path} is empty", remedy="start the run anew", value=str(path))
         self.run, self.terms, self.schedule = found
         self._held: Callable[[], None] = _nothing
+        self._background = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: Future[None] | None = None
 
     @classmethod
     def create(cls, path: Path, *, run: str, terms: str, schedule: str) -> Checkpoint:
@@ -102,18 +108,20 @@ class Checkpoint:
 
     def position(self, rule: Rule[State]) -> Position[State] | None:
         """Where the run stands, or None if nobody has been met or asked yet."""
-        with self._failures():
-            row = self._connection.execute("SELECT number, state FROM position").fetchone()
-            receipts = self._connection.execute("SELECT owner, sequence, head FROM receipt").fetchall()
-            queries = self._connection.execute("SELECT owner, query FROM unanswered").fetchall()
+        row = next(iter(self._select("SELECT number, state FROM position")), None)
+        receipts = self._select("SELECT owner, sequence, head FROM receipt")
+        queries = self._select("SELECT owner, query, sequel FROM unanswered")
         if row is None and not queries:
             return None
         number, state = (0, rule.begin()) if row is None else (row[0], rule.unpack(row[1]))
         held = {owner: Receipt(sequence, head) for owner, sequence, head in receipts}
-        return Position(number, state, held, {owner: decode_query(query) for owner, query in queries})
+        unanswered = {owner: decode_query(query) for owner, query, _ in queries}
+        pledged = [name for owner, _, sequel in queries if sequel is not None for name in (owner, sequel)]
+        return Position(number, state, held, unanswered, pledged)
 
     def save(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
         """One meeting and everything it changed, in one transaction."""
+        self._settle()
         with self._transaction():
             self._write(rule, iteration, keep_model)
 
@@ -121,17 +129,35 @@ class Checkpoint:
         """Save a meeting together with the query that follows it."""
         self._held = lambda: self._write(rule, iteration, keep_model)
 
-    def intend(self, query: Query) -> None:
-        """Put on record, before it is asked, that this is asked next; and what is held."""
-        with self._transaction():
-            self._held()
-            self._connection.execute(
-                "INSERT INTO unanswered VALUES (?, ?) ON CONFLICT (owner) DO NOTHING", (query.owner, encode(query))
-            )
-        self._held = _nothing
+    def intend(self, query: Query, *, sequel: str | None = None, announced: bool = False) -> None:
+        """Put on record that this is asked next, and what is held; in the background, if it was announced."""
+        self._settle()
+        held, self._held = self._held, _nothing
+
+        def record() -> None:
+            with self._transaction():
+                held()
+                self._connection.execute("UPDATE unanswered SET sequel = NULL WHERE sequel IS NOT NULL")
+                self._connection.execute(
+                    "INSERT INTO unanswered VALUES (?, ?, ?) "
+                    "ON CONFLICT (owner) DO UPDATE SET sequel = excluded.sequel",
+                    (query.owner, encode(query), sequel),
+                )
+
+        if announced:
+            self._writing = self._background.submit(record)
+        else:
+            record()
+
+    def _settle(self) -> None:
+        """Wait for what is written in the background; whatever went wrong with it is told now."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
 
     def flush(self) -> None:
         """Put on record what is held."""
+        self._settle()
         if self._held is not _nothing:
             with self._transaction():
                 self._held()
@@ -160,31 +186,32 @@ class Checkpoint:
 
     def log(self) -> list[Entry]:
         """Every meeting so far, in order."""
-        with self._failures():
-            rows = self._connection.execute(
-                "SELECT number, owner, outcome, query, time, nano FROM reply ORDER BY number"
-            ).fetchall()
+        rows = self._select("SELECT number, owner, outcome, query, time, nano FROM reply ORDER BY number")
         return [Entry(*row) for row in rows]
 
     def models(self) -> dict[int, FloatArray]:
         """The models that were kept, by iteration."""
         import numpy as np
 
-        with self._failures():
-            rows = self._connection.execute(
-                "SELECT number, model FROM reply WHERE model IS NOT NULL ORDER BY number"
-            ).fetchall()
+        rows = self._select("SELECT number, model FROM reply WHERE model IS NOT NULL ORDER BY number")
         return {number: np.frombuffer(model, dtype=np.float64) for number, model in rows}
 
     def refusals(self) -> list[tuple[str, str]]:
         """Owner and reason of every refusal so far."""
-        with self._failures():
-            statement = "SELECT owner, outcome FROM reply WHERE outcome <> 'answer' ORDER BY number"
-            return [(owner, outcome) for owner, outcome in self._connection.execute(statement)]
+        return self._select("SELECT owner, outcome FROM reply WHERE outcome <> 'answer' ORDER BY number")
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
+        """Let go of the file, after what is being written."""
+        try:
+            self._settle()
+        finally:
+            self._background.shutdown()
+            self._connection.close()
+
+    def _select(self, statement: str) -> list[Any]:
+        self._settle()
+        with self._failures():
+            return self._connection.execute(statement).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -210,6 +237,13 @@ class Checkpoint:
             ) from problem
 
 
+def _take_over(connection: sqlite3.Connection) -> None:
+    """Checkpoints of the first version name no sequels."""
+    columns = [row[1] for row in connection.execute("PRAGMA table_info (unanswered)")]
+    if columns and "sequel" not in columns:
+        connection.execute("ALTER TABLE unanswered ADD COLUMN sequel TEXT")
+
+
 def _synchronise_directory(directory: Path) -> None:
     """Make the new file's name itself survive a power cut."""
     handle = os.open(directory, os.O_RDONLY)
@@ -220,7 +254,8 @@ def _synchronise_directory(directory: Path) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    # Written by one thread at a time, but not always by the same.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -41,12 +42,15 @@ class Position(Generic[State]):
         state: the state after them.
         receipts: the newest receipt of each owner.
         unanswered: the query of each owner that was asked and has not replied.
+        pledged: whom to meet first, in this order: the owner that was asked last, and the one announced to follow it,
+            who may have been asked already.
     """
 
     number: int
     state: State
     receipts: Mapping[str, Receipt]
     unanswered: Mapping[str, Query] = field(default_factory=dict)
+    pledged: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,25 @@ class Company(Protocol):
     def wait(self, number: int) -> Meeting | None:
         """Wait for the owner to be met next; None if nobody will come any more."""
 
+    def ahead(self, number: int) -> Meeting | None:
+        """The owner to be met at a later number, if that can be said already."""
+
+    def visit(self, owner: int, *, absent: bool) -> Meeting | None:
+        """A meeting with this very owner, there or (if so wished) absent; None if it is to be met no more."""
+
 
 class Journal(Protocol):
     """Where a live run is kept, so that it goes on where it stood."""
 
-    def intend(self, query: Query) -> None:
-        """Put on record, before it is asked, that this is asked next."""
+    def intend(self, query: Query, *, sequel: str | None, announced: bool) -> None:
+        """Put on record, before it is asked, that this is asked next.
+
+        Args:
+            query: what is asked.
+            sequel: who is met when it is answered, if that is known.
+            announced: the record before this one names the owner as its sequel, so that the query can be found again
+                from there; then it may be asked while it is still being written.
+        """
 
     def flush(self) -> None:
         """Put on record what has been absorbed."""
@@ -142,27 +159,49 @@ def attend(
 ) -> Iterator[Iteration[State]]:
     """Train with whoever comes, one at a time, yielding after every meeting.
 
-    Whom the learner meets cannot be drawn again after a crash, so it is put on record before the owner is asked. An
-    owner that stays silent is passed over; it is asked the same again when it is back.
+    Whom the learner meets cannot be drawn again after a crash, so it is put on record before the owner is asked: with
+    the query before, where that can be, so that nobody waits for the disk. An owner that stays silent is passed over;
+    it is asked the same again when it is back.
     """
     here = learning.start() if position is None else position
+    agenda = deque(learning.owners.index(name) for name in here.pledged)
+    pledged = len(agenda)
     while here.number < horizon:
-        meeting = company.ready(here.number + 1)
-        if meeting is None:
-            journal.flush()
-            meeting = company.wait(here.number + 1)
+        announced = bool(agenda)
+        meeting = company.visit(agenda.popleft(), absent=pledged > 0) if announced else None
+        if announced and meeting is None:
+            agenda.clear()
+            pledged, announced = 0, False
+        meeting = meeting or _whoever_comes(company, journal, here.number + 1)
         if meeting is None:
             return
         query = learning.question(here, meeting.owner)
-        journal.intend(query)
+        if not agenda and (sequel := company.ahead(here.number + 2)) is not None:
+            agenda.append(sequel.owner)
+        journal.intend(query, sequel=learning.owners[agenda[0]] if agenda else None, announced=announced)
         reply = transport.ask(query)
         if isinstance(reply, Silence):
             unanswered = {**here.unanswered, query.owner: query}
             here = Position(here.number, here.state, here.receipts, unanswered)
+            if pledged > 1:  # the sequel may have been asked already, at the model that only this reply leads to
+                agenda.appendleft(meeting.owner)
+            else:
+                agenda.clear()
+                pledged = 0
             continue
+        pledged = max(pledged - 1, 0)
         checked = check(query, reply, learning.rule.answer_size)
         here = learning.absorb(here, meeting.owner, query, checked)
         yield Iteration(here.number, meeting, here.state, query, checked)
+
+
+def _whoever_comes(company: Company, journal: Journal, number: int) -> Meeting | None:
+    """The next meeting; what has been absorbed is put on record before a wait."""
+    meeting = company.ready(number)
+    if meeting is None:
+        journal.flush()
+        meeting = company.wait(number)
+    return meeting
 
 
 def check(query: Query, reply: Reply, expected: int) -> Reply:

@@ -32,7 +32,7 @@ _SCHEMA = (
     """CREATE TABLE entry (
     sequence INTEGER PRIMARY KEY,
     content  TEXT NOT NULL,
-    head     TEXT NOT NULL UNIQUE
+    head     TEXT NOT NULL
 ) STRICT""",
     """CREATE TABLE account (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
@@ -42,7 +42,7 @@ _SCHEMA = (
     """CREATE TABLE payload (
     query TEXT PRIMARY KEY,
     bytes BLOB NOT NULL
-) STRICT""",
+) STRICT, WITHOUT ROWID""",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"

@@ -93,6 +93,7 @@ class NatsLearner:
         self._news = asyncio.Event()
         self._present: dict[str, Hello] = {}
         self._roster: dict[str, Hello] = {}
+        self._names: list[str] = []
         self._places: dict[str, int] = {}
         self._dismissed: dict[str, str | None] = {}
         self._claims: deque[Claim] = deque()
@@ -117,6 +118,7 @@ class NatsLearner:
     def begin(self, roster: Mapping[str, Hello], *, elapsed: float = 0.0) -> None:
         """From now on only these owners are met, in this order; `elapsed` seconds of the run have gone by before."""
         self._roster = dict(roster)
+        self._names = list(roster)
         self._places = {name: place for place, name in enumerate(roster)}
         self._stage = "training"
         self._epoch = time.monotonic() - elapsed
@@ -142,6 +144,16 @@ class NatsLearner:
     def wait(self, number: int) -> Meeting | None:
         """Wait for the owner to be met next; None if nobody will come any more."""
         return self._meeting(self._run(self._next(number)))
+
+    def ahead(self, number: int) -> Meeting | None:
+        """The owner to be met at a later number, where whom to meet is ours to choose."""
+        return self._meeting(self._choose(number)) if self._chooses else None
+
+    def visit(self, owner: int, *, absent: bool) -> Meeting | None:
+        """A meeting with this very owner, there or (if so wished) absent; None if it is to be met no more."""
+        name = self._names[owner]
+        met = self._welcome(name) and (absent or name in self._present)
+        return self._meeting(name) if met else None
 
     def end(
         self, model: Sequence[float], *, everybody: Sequence[str] = (), seconds: float = _SECONDS_FOR_FAREWELLS
@@ -229,6 +241,7 @@ class NatsLearner:
     async def _ask(self, query: Query) -> Reply | Silence:
         session, name = await self._connected(), query.owner
         if not await self._until(lambda: name in self._present, self._manners.deadline):
+            self._manners.tell(f"{name} is not there")
             await self._call_the_roll()
             return Silence(name)
         if (self._manners.meeting, self._manners.clock) == ("broadcast", "always"):
@@ -254,14 +267,27 @@ class NatsLearner:
     def _choose(self, number: int) -> str | None:
         if self._session is None or self._session.lost.is_set():
             return None
-        if (self._manners.meeting, self._manners.clock) == ("request", "always"):
-            there = [name for name in self._present if self._welcome(name)]
-            return there[self._manners.pick(len(there))] if there else None
+        if self._chooses:
+            return self._anybody()
         while self._claims:
             claim = self._claims.popleft()
             if self._welcome(claim.owner) and claim.number in {0, number}:
                 self._claims = deque(kept for kept in self._claims if kept.owner != claim.owner or kept.number == 0)
                 return claim.owner
+        return None
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether whom to meet is ours to choose."""
+        return (self._manners.meeting, self._manners.clock) == ("request", "always")
+
+    def _anybody(self) -> str | None:
+        """One of those who are there, each as likely as the others."""
+        there = [name for name in self._present if name in self._places and name not in self._dismissed]
+        while there:
+            name = there.pop(self._manners.pick(len(there)))
+            if self._manners.admits(name):
+                return name
         return None
 
     def _welcome(self, name: str) -> bool:
