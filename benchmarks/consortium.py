@@ -78,8 +78,8 @@ def compare_with_bare() -> None:
     tell(
         "consortium",
         f"three owner processes with 10,000 × 10 records each; medians of {ROUNDS} rounds of {BATCH}, taken in turns; "
-        "end to end: secure Laplace noise, durable ledgers (two commits an answer) and checkpoint (one commit, beside the "
-        f"query); copriv is {ours / FLOWER_SIMULATION:.0f} × Flower's simulation engine and "
+        "end to end: secure Laplace noise, durable ledgers (two commits an answer) and checkpoint (one commit, beside "
+        f"the query); copriv is {ours / FLOWER_SIMULATION:.0f} × Flower's simulation engine and "
         f"{ours / FLOWER_SUPERLINK:,.0f} × its SuperLink deployment, both quoted from a run elsewhere (`python -m "
         "benchmarks flower` runs them here)",
         ["one query at a time", "per second", "ratio to bare", "figure"],
