@@ -23,9 +23,9 @@ from copriv.learner.learner import Learning, attend
 from copriv.learner.roster import Roster, rule_of
 from copriv.protocol.messages import Query
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
-from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
 from copriv.rules.paper import PaperState
+from copriv.simulation.plain_terms import plain_terms
 from copriv.simulation.rehearsal import learner_of, make_quarters
 from copriv.transport import subjects
 from copriv.transport.headquarters import Headquarters
@@ -36,19 +36,11 @@ from copriv.transport.nats_learner import NatsLearner
 FLOWER_SIMULATION, FLOWER_SUPERLINK = 9.9, 0.19
 BATCH, ROUNDS = 300, 7
 DICTIONARY: dict[str, object] = {"columns": []}
-TERMS = Terms(
-    loss="squared",
-    threshold=0.0,
+TERMS = plain_terms(
     parameters=10,
-    regularization=1e-5,
     limit=1.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
     horizon=10**6,
     step=0.01,
-    central="proof",
     dictionary=dictionary_digest(DICTIONARY),
     answers=100_000,
 )

@@ -19,6 +19,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Query
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
+from copriv.simulation.plain_terms import plain_terms
 
 RECORDS, PARAMETERS, BATCH, ROUNDS = 10_000, 10, 200, 7
 
@@ -28,21 +29,7 @@ def owners(folder: Path) -> dict[str, tuple[Owner, Terms]]:
     generator = np.random.default_rng(0)
     rows = generator.normal(size=(RECORDS, PARAMETERS)) / 10
     sample = Sample.of_rows(rows, np.clip(generator.normal(size=RECORDS), -1, 1))
-    terms = Terms(
-        loss="squared",
-        threshold=0.0,
-        parameters=PARAMETERS,
-        regularization=1e-5,
-        limit=1.0,
-        clip=0.5,
-        row_norm=1.0,
-        target_bound=1.0,
-        rule="paper",
-        horizon=1000,
-        step=0.1,
-        central="proof",
-        dictionary="none",
-    )
+    terms = plain_terms(parameters=PARAMETERS, limit=1.0, horizon=1000)
     guarantee = Guarantee.of(1000)
     promise = make_promise(terms, guarantee, records=RECORDS, answers=100_000)
     genesis = begin("bank", "records", guarantee)

@@ -17,29 +17,14 @@ from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
-from copriv.protocol.terms import Terms
 from copriv.simulation import rehearsal
+from copriv.simulation.plain_terms import plain_terms
 from copriv.transport.nats_owner import serve
 
 NAMES = ("east", "north", "west")
 RECORDS = 50
 DICTIONARY = {"columns": []}
-TERMS = Terms(
-    loss="squared",
-    threshold=0.0,
-    parameters=4,
-    regularization=1e-5,
-    limit=2.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
-    horizon=100,
-    step=0.05,
-    central="proof",
-    dictionary=dictionary_digest(DICTIONARY),
-    answers=500,
-)
+TERMS = plain_terms(horizon=100, step=0.05, dictionary=dictionary_digest(DICTIONARY), answers=500)
 
 
 def make_owner(name, terms=TERMS):

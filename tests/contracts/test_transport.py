@@ -18,29 +18,19 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Refusal
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
-from copriv.protocol.terms import Terms
 from copriv.schedule.poisson import draw
 from copriv.schedule.trace import Trace
 from copriv.simulation import rehearsal
+from copriv.simulation.plain_terms import plain_terms
 from copriv.simulation.responder import SilentResponder
 from copriv.transport.in_process import InProcessTransport
 
 NAMES = ("east", "north", "west")
 SIZES = (40, 70, 55)
 DICTIONARY = {"columns": []}
-TERMS = Terms(
-    loss="squared",
-    threshold=0.0,
+TERMS = plain_terms(
     parameters=5,
-    regularization=1e-5,
-    limit=2.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
     horizon=60,
-    step=0.1,
-    central="proof",
     dictionary=dictionary_digest(DICTIONARY),
     answers=200,
     evaluations=1,

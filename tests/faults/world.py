@@ -12,29 +12,15 @@ from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Query
-from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
 from copriv.rules.paper import PaperRule
+from copriv.simulation.plain_terms import plain_terms
 
 NAMES = ("north", "south", "west")
 RECORDS = 30
 ANSWERS = 24
 GUARANTEE = Guarantee.of(1)
-TERMS = Terms(
-    loss="squared",
-    threshold=0.0,
-    parameters=4,
-    regularization=1e-5,
-    limit=2.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
-    horizon=36,
-    step=0.1,
-    central="proof",
-    dictionary="none",
-)
+TERMS = plain_terms(horizon=36)
 RULE = PaperRule(TERMS.parameters, (RECORDS,) * 3, (1 / 3,) * 3, TERMS.step, TERMS.regularization, TERMS.limit)
 
 

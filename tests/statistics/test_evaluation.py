@@ -16,29 +16,12 @@ from copriv.owner.responder import PrivateResponder
 from copriv.privacy.accounting import allowed_rho
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Query
-from copriv.protocol.terms import Terms
+from copriv.simulation.plain_terms import plain_terms
 
 LEVEL = 1e-7
 DRAWS, RECORDS = 1500, 200
 THETA = (0.1, -0.2, 0.3, 0.0)
-TERMS = Terms(
-    loss="logistic",
-    threshold=0.0,
-    parameters=4,
-    regularization=1e-5,
-    limit=2.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
-    horizon=10,
-    step=0.1,
-    central="proof",
-    dictionary="none",
-    evaluations=DRAWS,
-    evaluation_share=0.25,
-    loss_bound=1.5,
-)
+TERMS = plain_terms(loss="logistic", evaluations=DRAWS, evaluation_share=0.25, loss_bound=1.5)
 
 
 def _noise(sample, delta):

@@ -15,25 +15,11 @@ from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Answer, Query, Refusal
-from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_reply, encode
+from copriv.simulation.plain_terms import plain_terms
 from copriv.vectors import Norm
 
-TERMS = Terms(
-    loss="squared",
-    threshold=0.0,
-    parameters=4,
-    regularization=1e-5,
-    limit=2.0,
-    clip=0.5,
-    row_norm=1.0,
-    target_bound=1.0,
-    rule="paper",
-    horizon=10,
-    step=0.1,
-    central="proof",
-    dictionary="none",
-)
+TERMS = plain_terms()
 THETA = (0.1, -0.2, 0.3, 0.0)
 
 

@@ -11,9 +11,9 @@ from copriv.losses.sample import Sample
 from copriv.owner.promise import make_promise
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
-from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
 from copriv.simulation.cost import Scene, newton_costs, promised, radial, simulate_rule
+from copriv.simulation.plain_terms import plain_terms
 from copriv.simulation.radial import Radial
 from copriv.vectors import Norm
 
@@ -35,10 +35,7 @@ def make_scene(seed, owners=5, records=4000, public=2000):
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_noise_is_that_of_the_promise(delta):
-    terms = Terms(
-        loss="squared", threshold=0.0, parameters=5, regularization=1e-5, limit=50.0, clip=0.3, row_norm=1.0,
-        target_bound=1.0, rule="newton", horizon=5, step=1.0, central="proof", dictionary="",
-    )  # fmt: skip
+    terms = plain_terms(parameters=5, limit=50.0, clip=0.3, rule="newton", horizon=5, step=1.0)
     guarantee = Guarantee.of(0.7, delta)
     promise = make_promise(terms, guarantee, records=123, answers=2)
     protection = promised(guarantee, 5)
