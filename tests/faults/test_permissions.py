@@ -6,164 +6,28 @@ Every refusal has a control beside it, so that no test passes because nothing wo
 import asyncio
 import json
 import socket
-import ssl
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from contextlib import suppress
+from datetime import timedelta
 
 import nats
 import pytest
+from hostile import (
+    HOST,
+    IDENTITIES,
+    LARGEST,
+    LOOSE,
+    NOW,
+    PATIENCE,
+    REFUSED,
+    Consortium,
+    permissions_of,
+    taken,
+    users_of,
+)
 
 from copriv.transport import subjects
-from copriv.transport.authority import Pair, identity_of, issue_client, issue_server, make_authority
-from copriv.transport.broker import Broker, Place, config_text, reload
-
-NOW = datetime.now(UTC)
-LARGEST = 4096
-PATIENCE = 20
-HOST = "127.0.0.1"
-IDENTITIES = {
-    "learner": identity_of("learner", "learner", "01"),
-    "alpha": identity_of("owner", "alpha", "02"),
-    "beta": identity_of("owner", "beta", "03"),
-}
-LOOSE = {"publish": {"allow": ["copriv.>"]}, "subscribe": {"allow": ["copriv.>"]}}
-REFUSED = (nats.errors.Error, OSError)
-
-
-def permissions_of(name):
-    return subjects.learner_permissions() if name == "learner" else subjects.owner_permissions(name)
-
-
-def users_of(names, **other):
-    return {IDENTITIES[name]: other.get(name, permissions_of(name)) for name in names}
-
-
-def inbox_of(name):
-    return subjects.LEARNER_INBOX if name == "learner" else subjects.inbox(name)
-
-
-class Consortium:
-    """A broker with learner, alpha and beta, in a folder of its own."""
-
-    def __init__(self, folder, users=None):
-        self.folder = folder
-        self.authority = make_authority(NOW)
-        self.place = Place(
-            HOST, _free_port(), folder / "broker.pem", folder / "broker.key", folder / "authority.pem", folder / "pid"
-        )
-        self.config, self.log = folder / "broker.conf", folder / "broker.log"
-        shown = issue_server(self.authority, [HOST], NOW)
-        self.place.certificate.write_text(shown.certificate)
-        self.place.key.write_text(shown.key)
-        self.place.authority.write_text(self.authority.certificate)
-        self.write(users or users_of(IDENTITIES))
-
-    def write(self, users):
-        self.config.write_text(config_text(self.place, users, largest=LARGEST))
-
-    def start(self):
-        return Broker.start(self.config, self.log, HOST, self.place.port)
-
-    @cached_property
-    def pairs(self):
-        return {name: issue_client(self.authority, identity, NOW) for name, identity in IDENTITIES.items()}
-
-    def context(self, pair=None):
-        context = ssl.create_default_context(cafile=str(self.place.authority))
-        context.verify_flags |= ssl.VERIFY_X509_STRICT
-        if pair is not None:
-            file = self.folder / "client.pem"
-            file.write_text(pair.certificate + pair.key)
-            context.load_cert_chain(file)
-        return context
-
-    @asynccontextmanager
-    async def connect(self, name, pair=None, **options):
-        async with self.knock(pair or self.pairs[name], inbox_prefix=inbox_of(name), **options) as voice:
-            yield voice
-
-    @asynccontextmanager
-    async def knock(self, pair, **options):
-        voice = Voice()
-        options = {
-            "servers": f"tls://{HOST}:{self.place.port}",
-            "tls": self.context(pair),
-            "tls_hostname": HOST,
-            "tls_handshake_first": True,
-            "allow_reconnect": False,
-            "connect_timeout": PATIENCE,
-        } | options
-        try:
-            await voice.client.connect(error_cb=voice.complain, closed_cb=voice.close, **options)
-            yield voice
-        finally:
-            await _let_go(voice.client)
-
-    @asynccontextmanager
-    async def everybody(self, *names):
-        async with AsyncExitStack() as stack:
-            yield [await stack.enter_async_context(self.connect(name)) for name in names]
-
-
-class Voice:
-    """One connected client and everything the broker told it off for."""
-
-    def __init__(self):
-        self.client = nats.NATS()
-        self.complaints = []
-        self.closed = asyncio.Event()
-
-    async def complain(self, problem):
-        self.complaints.append(str(problem))
-
-    async def close(self):
-        self.closed.set()
-
-    async def settle(self):
-        """Everything said so far was judged; twice, because the client's ping overtakes what it has not sent yet."""
-        await self.client.flush(PATIENCE)
-        await self.client.flush(PATIENCE)
-
-    async def hear(self, subject, **options):
-        subscription = await self.client.subscribe(subject, **options)
-        await self.settle()
-        return subscription
-
-    async def say(self, subject, data=b"forged", **options):
-        await self.client.publish(subject, data, **options)
-        await self.settle()
-
-    async def answer(self, subject, data):
-        async def respond(message):
-            await message.respond(data)
-
-        await self.client.subscribe(subject, cb=respond)
-        await self.settle()
-
-    def was_denied(self, action, subject):
-        """The client repeats complaints in lower case."""
-        return any(f'violation for {action} to "{subject.lower()}"' in said for said in self.complaints)
-
-
-async def _let_go(client):
-    """Close a client; one that was refused has left its socket open, and waits for ever when asked to close it."""
-    if client.is_connected:
-        await client.close()
-    elif client._transport:
-        for writer in (client._transport._io_writer, client._transport._bare_io_writer):
-            writer.transport.abort()
-    await asyncio.sleep(0)
-
-
-def _free_port():
-    with socket.create_server((HOST, 0)) as listener:
-        return listener.getsockname()[1]
-
-
-async def _taken(subscription):
-    """What is waiting for a listener: only what is there, without waiting for more."""
-    return [(await subscription.next_msg()).data for _ in range(subscription.pending_msgs)]
+from copriv.transport.authority import Pair, identity_of, issue_client, make_authority
+from copriv.transport.broker import reload
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +212,7 @@ def test_an_owner_writes_nowhere_but_on_its_own_subjects(consortium):
             assert alpha.complaints == denied
             await learner.settle()
             await beta.settle()
-            return alpha, [await _taken(ear) for ear in ears], [await _taken(ear) for ear in claims]
+            return alpha, [await taken(ear) for ear in ears], [await taken(ear) for ear in claims]
 
     alpha, heard, claimed = asyncio.run(attempt())
     assert [subject for subject in OTHERS_MOUTHS if not alpha.was_denied("publish", subject)] == []
@@ -385,7 +249,7 @@ def test_an_owner_replies_once_and_only_where_it_was_asked(consortium):
             assert not alpha.was_denied("publish", asked_at)
             await alpha.say(question.reply, b"second")
             await learner.settle()
-            return alpha, await _taken(replies)
+            return alpha, await taken(replies)
 
     alpha, replies = asyncio.run(attempt())
     assert alpha.was_denied("publish", asked_at)
@@ -402,7 +266,7 @@ def test_a_question_to_one_owner_lets_no_other_reply(consortium):
             await alpha.say(reply_at, b"forged")
             await beta.say(reply_at, b"true")
             await learner.settle()
-            return alpha, await _taken(replies)
+            return alpha, await taken(replies)
 
     alpha, replies = asyncio.run(attempt())
     assert alpha.was_denied("publish", f"{subjects.LEARNER_INBOX}.asked")
@@ -421,7 +285,7 @@ async def _overheard(consortium):
         assert answer.data == b"gradient"
         for voice in (learner, beta, alpha):
             await voice.settle()
-        return {data for ear in ears for data in await _taken(ear)}
+        return {data for ear in ears for data in await taken(ear)}
 
 
 def test_an_owner_overhears_neither_question_nor_answer(consortium):
@@ -447,7 +311,7 @@ def test_a_message_too_large_costs_its_sender_the_connection_and_nobody_else(con
             await asyncio.wait_for(alpha.closed.wait(), PATIENCE)
             await beta.say(subjects.claim("beta"), b"still here")
             await learner.settle()
-            return await _taken(claims), learner.complaints + beta.complaints
+            return await taken(claims), learner.complaints + beta.complaints
 
     claims, complaints = asyncio.run(attempt())
     assert "maximum payload exceeded" in consortium.log.read_text()
@@ -490,7 +354,7 @@ def test_who_is_invited_again_gets_in_with_the_new_certificate_only(own_consorti
             claims = await learner.hear(subjects.EVERY_CLAIM)
             await alpha.say(subjects.claim("alpha"), b"back")
             await learner.settle()
-            assert await _taken(claims) == [b"back"]
+            assert await taken(claims) == [b"back"]
 
     asyncio.run(attempt())
 
@@ -506,7 +370,7 @@ def test_permissions_that_were_narrowed_silence_a_listener_at_once(tmp_path):
             assert reload(consortium.place.pid_file, consortium.log)
             await learner.say(subjects.query("beta", "x"), b"after")
             await alpha.settle()
-            return await _taken(ear)
+            return await taken(ear)
 
     with consortium.start():
         assert asyncio.run(attempt()) == [b"before"]
