@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
@@ -89,9 +90,20 @@ def main():
     for module in PRELOADED:
         importlib.import_module(module)
     importlib.import_module("world").warm()
+    _unshare_locks()
     with suppress(EOFError):
         while True:
             _obey(control, json.loads(control.recv_bytes()))
+
+
+def _unshare_locks():
+    """Numba takes a lock that forked processes share whenever it is told how many threads to use.
+
+    A life that is killed while it holds this lock would leave all later ones waiting for ever.
+    """
+    from numba.np.ufunc import parallel
+
+    parallel._backend_init_process_lock = threading.RLock()
 
 
 def _obey(control, request):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,7 +209,7 @@ def check(query: Query, reply: Reply, expected: int) -> Reply:
     """The reply, if it is one of so many numbers to this query; else the learner's refusal, and training goes on."""
     if isinstance(reply, Refusal):
         return Refusal(query.id, query.owner, reply.reason, reply.text)
-    finite = len(reply.values) == expected and bool(np.all(np.isfinite(reply.values)))
+    finite = len(reply.values) == expected and all(map(math.isfinite, reply.values))
     if reply.id == query.id and reply.owner == query.owner and finite:
         return reply
     text = f"the answer of {query.owner!r} to {query.id!r} is not {expected} finite numbers for that query"

@@ -195,7 +195,7 @@ def append(book: Book, entry: Entry) -> Book:
     """The book after one more entry, if it follows and keeps within the budget."""
     if (entry.sequence, entry.previous) != (book.receipt.sequence + 1, book.receipt.head):
         raise _broken(f"entry {entry.sequence} does not follow entry {book.receipt.sequence}")
-    after = _apply(replace(book, receipt=Receipt(entry.sequence, entry.head)), entry.body)
+    after = _apply(book, entry.body, Receipt(entry.sequence, entry.head))
     if after.spent > after.budget.nano:
         raise _broken(f"entry {entry.sequence} spends more than the budget")
     return after
@@ -215,24 +215,25 @@ def _begin(entry: Entry, genesis: Genesis) -> Book:
     )
 
 
-def _apply(book: Book, body: Body) -> Book:
+def _apply(book: Book, body: Body, receipt: Receipt) -> Book:
     if isinstance(body, Charge):
         if body.query in book.queries:
             raise _broken(f"the query {body.query!r} is charged twice")
         book.queries[body.query] = Asked(body.question)
         book.studies[body.study] = book.studies.get(body.study, 0) + body.nano
-        return replace(book, spent=book.spent + body.nano)
+        return replace(book, receipt=receipt, spent=book.spent + body.nano)
     if isinstance(body, Answered):
         known = book.queries.get(body.query)
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
-        book.queries[body.query] = Asked(known.question, book.receipt)
-        return book
+        book.queries[body.query] = Asked(known.question, receipt)
+        return replace(book, receipt=receipt)
     if isinstance(body, Epoch):
         guarantee = Guarantee(body.nano_epsilon, body.delta)
-        return replace(book, guarantee=guarantee, budget=Amount(body.budget, book.budget.measure))
+        budget = Amount(body.budget, book.budget.measure)
+        return replace(book, receipt=receipt, guarantee=guarantee, budget=budget)
     if isinstance(body, Version):
-        return replace(book, dataset=body.dataset)
+        return replace(book, receipt=receipt, dataset=body.dataset)
     raise _broken("there is a second beginning")
 
 

@@ -252,7 +252,7 @@ class SqliteLedger:
 
     def _require_in_place(self) -> None:
         """A charge to a file that nobody will find again is none."""
-        if not self._path.is_file() or _identity(self._path) != self._identity:
+        if _identity(self._path) != self._identity:
             raise LedgerFailure(
                 f"the ledger {self._path} was moved, deleted or replaced while it was in use",
                 remedy="nothing was sent; put the right one in its place, then start again",
@@ -302,8 +302,12 @@ def _exists(path: Path) -> LedgerRefusal:
     return LedgerRefusal(f"there is a ledger {path} already", remedy="use it, or choose another place", value=str(path))
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked at every answer
+    except FileNotFoundError:
+        return None
     return found.st_dev, found.st_ino
 
 

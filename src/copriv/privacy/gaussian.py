@@ -15,6 +15,7 @@ import numpy as np
 from copriv.privacy.exact import PrivateVector, SimulatedVector, unseal
 from copriv.privacy.guarantee import Amount, ceil_nano
 from copriv.privacy.mechanism import grid_exponent, require_norm, require_scale
+from copriv.privacy.opendp_call import invoke
 from copriv.privacy.sensitivity import Sensitivity
 from copriv.vectors import FloatArray, Norm
 
@@ -42,7 +43,7 @@ class Gaussian:
 
     def release(self, exact: PrivateVector) -> FloatArray:
         """Exact answer plus noise drawn by OpenDP."""
-        return np.asarray(_measurement(self.scale, len(exact))(unseal(exact).tolist()), dtype=np.float64)
+        return invoke(_measurement(self.scale, len(exact)), unseal(exact))
 
     def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """Exact answer plus noise from a seeded stream."""

@@ -61,6 +61,7 @@ class Headquarters:
             )
         self.folder = folder
         self._broker: Broker | None = None
+        self._members = str(folder / "members.json")
         self._read_at = 0
         self._register = self.register()
 
@@ -117,9 +118,9 @@ class Headquarters:
 
     def register(self) -> Register:
         """Who is invited, as it stands on disk; read again only when it has changed."""
-        path = self.folder / "members.json"
-        changed = path.stat().st_mtime_ns
+        changed = os.stat(self._members).st_mtime_ns  # noqa: PTH116 - asked at every meeting
         if changed != self._read_at:
+            path = Path(self._members)
             try:
                 self._register = msgspec.json.decode(path.read_bytes(), type=Register)
             except msgspec.DecodeError as problem:
