@@ -21,6 +21,7 @@ from benchmarks.side_by_side import take_turns, tell
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Learning, attend
 from copriv.learner.roster import Roster, rule_of
+from copriv.owner.sqlite_ledger import connect as connect_durably
 from copriv.protocol.messages import Query
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.wire import encode
@@ -34,7 +35,7 @@ from copriv.transport.nats_learner import NatsLearner
 
 # FACTS of the field, quoted: Flower 1.41, three clients on loopback, ten numbers a message, iterations a second.
 FLOWER_SIMULATION, FLOWER_SUPERLINK = 9.9, 0.19
-BATCH, ROUNDS = 300, 7
+BATCH, ROUNDS = 150, 15
 DICTIONARY: dict[str, object] = {"columns": []}
 TERMS = plain_terms(
     parameters=10,
@@ -59,10 +60,15 @@ def compare_with_bare() -> None:
         with asyncio.Runner() as runner, ExitStack() as stack:
             echo = Bare(quarters, runner)
             stack.callback(echo.close)
-            seconds = take_turns({"bare": echo.ask, "copriv": lambda: _advance(iterations, BATCH)}, ROUNDS)
+            disk = Disk(Path(folder) / "disk.sqlite")
+            stack.callback(disk.close)
+            contenders = {"bare": echo.ask, "copriv": lambda: _advance(iterations, BATCH), "disk": disk.commit}
+            seconds = take_turns(contenders, ROUNDS)
     bare, ours = BATCH / seconds["bare"], BATCH / seconds["copriv"]
+    floor = BATCH / (seconds["bare"] + seconds["disk"])
     rows = [
         ("bare NATS request–reply, mutual TLS", bare, 1.0, "measured"),
+        ("the same, and two commits of SQLite", floor, floor / bare, "added up"),
         ("copriv, end to end", ours, ours / bare, "measured"),
         ("Flower 1.41, simulation engine", FLOWER_SIMULATION, FLOWER_SIMULATION / bare, "quoted"),
         ("Flower 1.41, SuperLink and SuperNodes", FLOWER_SUPERLINK, FLOWER_SUPERLINK / bare, "quoted"),
@@ -141,6 +147,26 @@ def _iterations(learner: NatsLearner, folder: Path) -> Iterator[None]:
 def _advance(iterations: Iterator[None], count: int) -> None:
     for _ in itertools.islice(iterations, count):
         pass
+
+
+class Disk:
+    """What durability alone takes: as many transactions of one small row as answers need, with a ledger's settings."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self._connection = connect_durably(path)
+        self._connection.execute("CREATE TABLE row (data BLOB)")
+
+    def commit(self) -> None:
+        """Two transactions for each request of a batch."""
+        for _ in range(2 * BATCH):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("INSERT INTO row VALUES (zeroblob(300))")
+            self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
 
 
 class Bare:
