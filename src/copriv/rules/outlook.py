@@ -7,9 +7,6 @@ at, so it never goes stale. If owners' records and public rows come from one pop
 linear guess of how far the *full* gradients differ is B e with B = Σ_gc Σ_cc⁻¹. That undoes the clipping. Where
 populations differ, what the clip takes is presumed the same for owners and public rows, and the guess is e itself.
 
-B is a regression, and where a few records make most of Σ_cc it says nothing about anybody else's: each of its columns
-is drawn back to that of I by as much as it would change with other records, judged by leaving out one at a time.
-
 All of this is worked out once, at the public model θ_0, in the eigenbasis of Σ_cc, where isotropic noise stays
 isotropic and every direction is a problem of its own.
 """
@@ -29,8 +26,6 @@ from copriv.vectors import FloatArray, Norm, read_only
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
 _FLOOR = 1e-9
 _LEAST = 1e-18
-# However much a record pulls the regression towards itself, it leaves this share.
-_LEAST_LEFT = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +38,6 @@ class Outlook:
         basis: columns are the directions u_j (eigenvectors of Σ_cc).
         spread: s_j = u_jᵀ Σ_cc u_j, the variance of one record's clipped gradient.
         sampled: B U, from a deviation in the basis to one of full gradients, if populations are the same.
-        cautious: the same, drawn back towards U as far as B is uncertain; what answers are restored by.
         unexplained: trace of A⁻¹(Σ_gg − B Σ_cg)/2, what no answer about clipped gradients can teach.
         leverage: M_j with δᵀM_jδ the variance of u_jᵀ(∂c/∂θ)δ over records: how wrong the public Hessian may be.
         staleness: what that costs after one Newton step from θ_0, in fitness times n_pub².
@@ -54,14 +48,13 @@ class Outlook:
     basis: FloatArray
     spread: FloatArray
     sampled: FloatArray
-    cautious: FloatArray
     unexplained: float
     leverage: FloatArray
     staleness: float
 
     def restore(self, deviation: FloatArray, apart: float) -> FloatArray:
         """From a deviation of clipped gradients, in the basis, to one of full gradients: (1 − apart) B e + apart e."""
-        return np.asarray(((1 - apart) * self.cautious + apart * self.basis) @ deviation)
+        return np.asarray(((1 - apart) * self.sampled + apart * self.basis) @ deviation)
 
     @classmethod
     def of(
@@ -71,9 +64,10 @@ class Outlook:
         theta = minimise(objective, public) if start is None else objective.project(start)
         full, clipped, spared = _gradients(public, objective, theta, clip, norm)
         curvature = objective.curvature(public, theta)
-        values, basis = np.linalg.eigh(_covariance(clipped, clipped))
+        across, within = _covariance(full, clipped), _covariance(clipped, clipped)
+        values, basis = np.linalg.eigh(within)
         spread = np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST))
-        sampled = _covariance(full, clipped) @ basis / spread
+        sampled = across @ basis / spread
         everything = _covariance(full, full)
         remaining = everything - sampled * spread @ sampled.T
         leverage = _leverage(public, spared, basis)
@@ -85,7 +79,6 @@ class Outlook:
             basis=read_only(basis),
             spread=read_only(spread),
             sampled=read_only(sampled),
-            cautious=read_only(_draw_back(sampled, full, basis.T @ clipped, basis, spread, curvature)),
             unexplained=max(float(np.trace(np.linalg.solve(curvature, remaining))) / 2, 0.0),
             leverage=read_only(leverage),
             staleness=float(price @ np.einsum("jab,ba->j", leverage, wander)),
@@ -107,26 +100,6 @@ def _gradients(
 def _covariance(left: FloatArray, right: FloatArray) -> FloatArray:
     centred = left - left.mean(axis=1, keepdims=True)
     return np.asarray(centred @ right.T / left.shape[1], dtype=np.float64)
-
-
-def _draw_back(
-    fitted: FloatArray, full: FloatArray, seen: FloatArray, basis: FloatArray, spread: FloatArray, curvature: FloatArray
-) -> FloatArray:
-    """Each column of B U between that of U and its own, by how certain their difference is (`seen` is Uᵀc)."""
-    scores = seen - seen.mean(axis=1, keepdims=True)
-    left = full - full.mean(axis=1, keepdims=True) - fitted @ scores
-    # A record pulls the fit towards itself by this share: left out, it would lie that much further from it.
-    own = np.sum(scores**2 / spread[:, None], axis=0) / scores.shape[1]
-    errors = _lengths(left, curvature) / np.maximum(1 - own, _LEAST_LEFT) ** 2
-    doubt = scores**2 @ errors / (spread * scores.shape[1]) ** 2
-    gain = _lengths(fitted - basis, curvature)
-    kept = np.maximum(1 - doubt / np.maximum(gain, np.finfo(float).tiny), 0.0)
-    return np.asarray(basis + (fitted - basis) * kept)
-
-
-def _lengths(vectors: FloatArray, curvature: FloatArray) -> FloatArray:
-    """vᵀA⁻¹v of every column: what a gradient that is off by v costs, twice."""
-    return np.asarray(np.sum(vectors * np.linalg.solve(curvature, vectors), axis=0))
 
 
 def _leverage(public: Sample, spared: FloatArray, basis: FloatArray) -> FloatArray:
