@@ -65,7 +65,7 @@ def same(rule: NewtonRule) -> NewtonRule:
 
 def plain(rule: NewtonRule) -> NewtonRule:
     """The clip is corrected by what it takes from the public rows, B = I."""
-    return replace(rule, outlook=replace(rule.outlook, cautious=rule.outlook.basis))
+    return replace(rule, outlook=replace(rule.outlook, sampled=rule.outlook.basis))
 
 
 def turn_into(kind: type[NewtonRule]) -> Callable[[NewtonRule], NewtonRule]:
