@@ -10,13 +10,15 @@ NOT_BENCHMARKS = {
     "__main__",
     "isolated",
     "libraries",
+    "many_hands",
     "owners_elsewhere",
     "peers",
+    "prototype_rule",
     "scenes",
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation"}
+OPTIONAL = {"flower", "cost", "ablation", "prototype"}
 
 
 def main() -> None:
@@ -29,4 +31,5 @@ def main() -> None:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
-main()
+if __name__ == "__main__":
+    main()

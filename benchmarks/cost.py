@@ -1,13 +1,15 @@
 """What privacy costs: ψ at equal guarantee for public Newton, for Algorithm 1 and for what users would pick instead."""
 
 import itertools
+import sys
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import libraries, losses, peers
-from benchmarks.scenes import BANKS, BLOCKS, cut, make_scene, read, scenes
+from benchmarks.many_hands import share_out
+from benchmarks.scenes import BANKS, BLOCKS, OTHERS, Source, cut, make_scene, read, scenes_of
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
@@ -44,11 +46,13 @@ COLUMNS = (
 
 
 Cell = dict[str, libraries.Cost]
+Cells = dict[tuple[str, float], Cell]
+Rows = list[list[object]]
 
 
-def measure(scene: Scene, epsilon: float, seed: int) -> Cell:
+def measure(table: peers.Table, epsilon: float, seed: int) -> Cell:
     """One cell of one draw: ψ of every contestant but the libraries, averaged over runs."""
-    table, generator = peers.Table.of(scene), seeded(seed, f"peers {epsilon}")
+    scene, generator = table.scene, seeded(seed, f"peers {epsilon}")
     p = scene.public.parameters
     pure, plan = newton_costs(scene, promised(Guarantee.of(epsilon), p), runs=RUNS, seed=seed)
     gaussian, _ = newton_costs(scene, promised(Guarantee.of(epsilon, peers.DELTA), p), runs=RUNS, seed=seed)
@@ -71,33 +75,36 @@ def measure(scene: Scene, epsilon: float, seed: int) -> Cell:
     }
 
 
-def compare(progress: Progress) -> dict[tuple[str, float], Cell]:
+def compare(source: Source, draw: int) -> Cells:
+    """Every cell of one source, with one draw of the public rows."""
+    found: Cells = {}
+    for name, scene in scenes_of(source, draw):
+        table = peers.Table.of(scene)
+        bought = libraries.costs([scene], EPSILONS, runs=LIBRARY_RUNS, seed=draw) if draw < LIBRARY_DRAWS else {}
+        for epsilon in EPSILONS:
+            found[name, epsilon] = {**measure(table, epsilon, draw), **bought.get((0, epsilon), {})}
+    return found
+
+
+def average(draws: Sequence[Cells]) -> Cells:
     """Every cell, averaged over draws of the public rows."""
     found: dict[tuple[str, float], list[Cell]] = {}
-    task = progress.add_task("cells", total=None)
-    for draw in range(DRAWS):
-        names, present = zip(*scenes(draw), strict=True)
-        bought: dict[tuple[int, float], Cell] = {}
-        if draw < LIBRARY_DRAWS:
-            progress.update(task, description=f"draw {draw + 1}/{DRAWS}: libraries")
-            bought = libraries.costs(present, EPSILONS, runs=LIBRARY_RUNS, seed=draw)
-        for place, epsilon in itertools.product(range(len(present)), EPSILONS):
-            progress.update(task, description=f"draw {draw + 1}/{DRAWS}: {names[place]}, ε = {epsilon:g}")
-            whole = {**measure(present[place], epsilon, draw), **bought.get((place, epsilon), {})}
-            found.setdefault((names[place], epsilon), []).append(whole)
-            progress.advance(task)
+    for cells in draws:
+        for place, cell in cells.items():
+            found.setdefault(place, []).append(cell)
     return {
-        cell: {column: libraries.average([d[column] for d in draws if column in d]) for column in COLUMNS}
-        for cell, draws in found.items()
+        place: {column: libraries.average([d[column] for d in each if column in d]) for column in COLUMNS}
+        for place, each in found.items()
     }
 
 
-def logistic(progress: Progress) -> list[list[object]]:
+def logistic() -> Rows:
     """The same libraries on the logistic loss: ten banks."""
-    taken = [intake for seed in range(losses.DRAWS) if (intake := read(BANKS, seed)) is not None]
-    task = progress.add_task("logistic", total=len(taken))
     found: dict[float, list[list[libraries.Cost]]] = {epsilon: [] for epsilon in EPSILONS}
-    for draw, intake in enumerate(taken):
+    for draw in range(losses.DRAWS):
+        intake = read(BANKS, draw)
+        if intake is None:
+            return []
         records = cut(intake.owners[0].sample, losses.OWNERS, losses.RECORDS)
         scene = losses.make_scene("logistic", intake.public, records)
         bought = libraries.costs([scene], EPSILONS, runs=losses.LIBRARY_RUNS, seed=draw)
@@ -105,15 +112,13 @@ def logistic(progress: Progress) -> list[list[object]]:
             ours, gaussian, _, alone, public = losses.measure(scene, epsilon, draw)
             others = [bought[0, epsilon][column] for column in libraries.COLUMNS]
             found[epsilon].append([ours, gaussian, *others, alone, public])
-        progress.advance(task)
     return [
         [f"{epsilon:g}", *(libraries.average(column) for column in zip(*rows, strict=True))]
         for epsilon, rows in found.items()
-        if rows
     ]
 
 
-def pays(draws: list[Scene], epsilon: float) -> tuple[bool, float]:
+def pays(draws: Sequence[Scene], epsilon: float) -> tuple[bool, float]:
     """Whether joining beats staying alone and the public model, and the ψ of joining."""
     ours, alone, public = [], [], []
     for seed, scene in enumerate(draws):
@@ -125,35 +130,31 @@ def pays(draws: list[Scene], epsilon: float) -> tuple[bool, float]:
     return joint < WORTHWHILE * min(float(np.mean(alone)), float(np.mean(public))), joint
 
 
-def thresholds(progress: Progress) -> tuple[list[list[object]], list[list[object]]]:
+def thresholds() -> tuple[Rows, Rows]:
     """The smallest ε at which some banks gain, and the smallest number of banks that gain at some ε."""
     taken = [intake for seed in range(DRAWS) if (intake := read(BANKS, seed)) is not None]
     if not taken:
         return [], []
-    task = progress.add_task("who gains", total=len(CROWDS) + len(EPSILONS))
 
     def crowd(owners: int) -> list[Scene]:
         return [make_scene(i.public, cut(i.owners[0].sample, owners, BANK_RECORDS)) for i in taken]
 
-    budgets: list[list[object]] = []
+    budgets: Rows = []
     for owners in CROWDS:
         draws = crowd(owners)
         least = next(((epsilon, psi) for epsilon in LADDER for ok, psi in [pays(draws, epsilon)] if ok), ("none", 0.0))
         budgets.append([f"{owners} banks", *least])
-        progress.advance(task)
-    crowds: list[list[object]] = []
+    crowds: Rows = []
     for epsilon in EPSILONS:
         fewest = next(((n, psi) for n in GROWING for ok, psi in [pays(crowd(n), epsilon)] if ok), ("none", 0.0))
         crowds.append([f"{epsilon:g}", *fewest])
-        progress.advance(task)
     return budgets, crowds
 
 
-def without_public_rows(progress: Progress) -> list[list[object]]:
+def without_public_rows() -> Rows:
     """Rules that need no public rows against Algorithm 1, at a pure ε of 1."""
     intake = read(BANKS, 0)
-    task = progress.add_task("without public rows", total=len(BLOCKS))
-    rows: list[list[object]] = []
+    rows: Rows = []
     for owners, records in BLOCKS if intake is not None else ():
         table = peers.Table.of(make_scene(intake.public, cut(intake.owners[0].sample, owners, records)))
         generator = seeded(0, "without public rows")
@@ -161,11 +162,10 @@ def without_public_rows(progress: Progress) -> list[list[object]]:
         steps = peers.averaged(table, 1.0, runs=RUNS * DRAWS, seed=0)
         told = peers.moments(table, 1.0, 0.0, runs=RUNS * DRAWS, generator=generator)
         rows.append([f"loans, {owners} × {records:,}", paper, steps, told, paper / min(steps, told)])
-        progress.advance(task)
     return rows
 
 
-def draw_picture(cells: dict[tuple[str, float], Cell]) -> None:
+def draw_picture(cells: Cells) -> None:
     """ψ against ε, one panel a data set, as benchmarks/results/cost.svg."""
     import matplotlib as mpl
 
@@ -191,13 +191,12 @@ def draw_picture(cells: dict[tuple[str, float], Cell]) -> None:
 
 def main() -> None:
     """Print the tables."""
-    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*bars, console=Console(stderr=True)) as progress:
-        cells = compare(progress)
-        budgets, crowds = thresholds(progress)
-        bare = without_public_rows(progress)
-        progress.console.print(f"installing the libraries took {libraries.installed()}")
-        signs = logistic(progress)
+    print(f"installing the libraries took {libraries.installed()}", file=sys.stderr)
+    cells_of = [partial(compare, source, draw) for source, draw in itertools.product((BANKS, *OTHERS), range(DRAWS))]
+    tasks = [thresholds, *cells_of[:DRAWS], without_public_rows, logistic, *cells_of[DRAWS:]]
+    (budgets, crowds), *found = share_out(tasks, "sources × draws, and who gains")
+    bare, signs = found[DRAWS : DRAWS + 2]
+    cells = average([*found[:DRAWS], *found[DRAWS + 2 :]])
     tell(
         "cost",
         f"ψ, mean of {DRAWS} draws of public rows × {RUNS} runs, real clipping for ours; unit: one record, adjacency: "

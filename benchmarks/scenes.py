@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Source:
-    """A table and how to read it."""
+    """A table and how to read it: `without` some columns, and with targets capped above the quantile `kept`."""
 
     name: str
     file: str
@@ -36,6 +36,8 @@ class Source:
     ordinal: bool = False
     shuffled: bool = True
     without: tuple[str, ...] = ()
+    features: int = 10
+    kept: float = 1.0
 
 
 BANKS = Source("loans", "lending_887k_categories", "grade", Partition(owners=1), ordinal=True)
@@ -79,10 +81,13 @@ def read(source: Source, seed: int) -> Intake | None:
     else:
         table = lending_like.generate(110_000, seeded(seed, "records")).lazy()
     table = table.drop([name for name in source.without if name in table.collect_schema().names()])
+    if source.kept < 1:
+        table = table.with_columns(pl.col(source.target).clip(upper_bound=pl.col(source.target).quantile(source.kept)))
     rows = int(table.select(pl.len()).collect().item())
     order = np.asarray(seeded(seed, "shuffle").permutation(rows), dtype=np.int64) if source.shuffled else None
     target = TargetChoice(source.target, ordinal=source.ordinal)
-    return take_in(table, Plan(target, source.partition, public_rows=source.public_rows), order=order)
+    plan = Plan(target, source.partition, features=source.features, public_rows=source.public_rows)
+    return take_in(table, plan, order=order)
 
 
 def make_scene(public: Sample, samples: list[Sample]) -> Scene:
@@ -105,14 +110,18 @@ def whole(source: Source, seed: int) -> Scene | None:
 
 def scenes(seed: int) -> Iterator[tuple[str, Scene]]:
     """Every scene of one draw."""
-    banks = read(BANKS, seed)
-    if banks is not None:
-        for owners, records in BLOCKS:
-            yield (
-                f"loans, {owners} × {records:,}",
-                make_scene(banks.public, cut(banks.owners[0].sample, owners, records)),
-            )
-    for source in OTHERS:
-        scene = whole(source, seed)
-        if scene is not None:
-            yield source.name, scene
+    for source in (BANKS, *OTHERS):
+        yield from scenes_of(source, seed)
+
+
+def scenes_of(source: Source, seed: int) -> Iterator[tuple[str, Scene]]:
+    """The scenes that one source makes: three of the banks, one of any other, none if the table is not at hand."""
+    intake = read(source, seed)
+    if intake is None:
+        return
+    if source != BANKS:
+        yield source.name, make_scene(intake.public, [owner.sample for owner in intake.owners])
+        return
+    for owners, records in BLOCKS:
+        blocks = cut(intake.owners[0].sample, owners, records)
+        yield f"{source.name}, {owners} × {records:,}", make_scene(intake.public, blocks)

@@ -48,9 +48,11 @@ def answer(folder: Path, question: dict) -> list[dict]:
     all_records = (rows, targets, starts["public"])
     generator = torch.Generator().manual_seed(question["seed"])
     found = []
+    # The clips to choose from, and what stands for all records under each, do not depend on ε.
+    grounds = {name: lay_out(question, all_records, start) for name, start in starts.items()}
     for epsilon in question["epsilons"]:
         for name, start in starts.items():
-            steps, clip, rate = tune(question, all_records, start, epsilon, generator)
+            steps, clip, rate = tune(question, *grounds[name], start, epsilon, generator)
             models = [
                 train(question, parts, start, epsilon, steps, clip, rate, generator) for _ in range(question["runs"])
             ]
@@ -144,8 +146,8 @@ def slope(loss: str, margins: torch.Tensor, targets: torch.Tensor) -> torch.Tens
     return 2 * (margins - targets) if loss == "squared" else -targets * torch.sigmoid(-targets * margins)
 
 
-def tune(question, all_records, start, epsilon, generator) -> tuple[int, float, float]:  # noqa: ANN001
-    """Steps, clip and learning rate with the least fitness on a few records that stand for every owner's."""
+def lay_out(question, all_records, start) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:  # noqa: ANN001
+    """Pairs of clip and learning rate to choose from, and the few records that stand for every owner's."""
     rows, targets, _ = all_records
     lengths = slope(question["loss"], rows @ start, targets).abs() * rows.norm(dim=1)
     clips = lengths.quantile(torch.tensor(QUANTILES))
@@ -154,8 +156,11 @@ def tune(question, all_records, start, epsilon, generator) -> tuple[int, float, 
     bend = 2.0 if question["loss"] == "squared" else 1 / 32
     steepest = bend * float(torch.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])
     rates = 2 / steepest * 0.5 ** torch.arange(RATES)
-    pairs = torch.cartesian_prod(clips, rates)
-    few = choose_few(question["loss"], all_records, clips)
+    return torch.cartesian_prod(clips, rates), choose_few(question["loss"], all_records, clips)
+
+
+def tune(question, pairs, few, start, epsilon, generator) -> tuple[int, float, float]:  # noqa: ANN001
+    """Steps, clip and learning rate with the least fitness on the few records."""
     trials = [(rehearse(question, few, start, epsilon, steps, pairs, generator), steps) for steps in STEPS]
     fitness, steps = min(trials, key=lambda trial: float(trial[0].min()))
     clip, rate = pairs[int(fitness.argmin())].tolist()
