@@ -1,6 +1,6 @@
 """Ours beside the prototype that set the goal, on the same records: what the rule gains, and what the reading does.
 
-DESIGN.md tells the prototype's ψ but not which columns it read. Two things it tells identify a reading: the ψ of the
+Of the prototype its ψ is known, but not which columns it read. Two figures of it identify a reading: the ψ of the
 public model and of staying alone, in which no privacy takes part.
 """
 
@@ -33,7 +33,7 @@ TELLING = (
 
 @dataclass(frozen=True)
 class Reading:
-    """A source, and what DESIGN.md says the prototype reached on such records, at each ε and for the public model."""
+    """A source, and what the prototype reached on such records, at each ε and for the public model."""
 
     source: Source
     published: tuple[float, float, float]
