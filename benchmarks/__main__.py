@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     "__init__",
     "__main__",
+    "grid",
     "isolated",
     "libraries",
     "owners_elsewhere",
@@ -16,7 +17,7 @@ NOT_BENCHMARKS = {
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation"}
+OPTIONAL = {"flower", "cost", "ablation", "planning", "verdicts"}
 
 
 def main() -> None:
