@@ -30,4 +30,6 @@ def main() -> None:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
-main()
+# Benchmarks may start processes of their own, which read this file again.
+if __name__ == "__main__":
+    main()

@@ -7,8 +7,9 @@ nobody could know without the private records.
 """
 
 import time
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 import numpy as np
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.grid import Ground, Setting, settings
 from benchmarks.peers import DELTA, Table
-from benchmarks.scenes import BANKS, OTHERS, cut, make_scene, read
+from benchmarks.scenes import BANKS, OTHERS, Source, cut, make_scene, read
 from benchmarks.side_by_side import tell
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.dictionary import Dictionary
@@ -25,13 +26,16 @@ from copriv.simulation.wishes import Wishes
 from copriv.vectors import FloatArray
 
 GUARANTEES = (Guarantee.of(0.1), Guarantee.of(1), Guarantee.of(10), Guarantee.of(1, DELTA))
-DRAWS = 4
-LOOK_RUNS, SCREEN_RUNS, FINAL_RUNS, JUDGE_RUNS = 2, 4, 10, 25
-# A setting that costs more than so many times the least at a first look is dropped.
-HOPELESS = 4.0
-FINALISTS, FINALISTS_OF_A_DRAW = 5, 2
+DRAWS = 3
+LOOK_RUNS, SCREEN_RUNS, FINAL_RUNS, JUDGE_RUNS = 2, 3, 6, 16
+# A setting that costs more than so many times the least at a first look is dropped, and so is all but the first few.
+HOPELESS, HOPEFUL = 2.5, 16
+FINALISTS, FINALISTS_OF_A_DRAW = 4, 1
 AIM = 1.25
 BANKS_OF = (10, 10_000)
+SOURCES = (BANKS, *OTHERS)
+# Hospitals are many, and answers are what takes time.
+PROCESSES, LONGEST_FIRST = 2, (1, 0, 3, 2, 4)
 # Seeds of the rounds, so that no run that chose a setting judges it.
 LOOK, SCREEN, FINAL, JUDGE = 0, 1_000, 2_000, 3_000
 
@@ -73,18 +77,16 @@ class Outcome:
         return float(self.planned.mean() / self.best_of_draw.mean())
 
 
-def read_draws() -> Iterator[tuple[str, list[Draw]]]:
-    """The five data sets, as far as they are at hand."""
-    for source in (BANKS, *OTHERS):
-        found = []
-        for seed in range(DRAWS):
-            intake = read(source, seed)
-            if intake is not None:
-                samples = [owner.sample for owner in intake.owners]
-                private = cut(samples[0], *BANKS_OF) if source is BANKS else samples
-                found.append(Draw(Table.of(make_scene(intake.public, private)), intake.dictionary))
-        if found:
-            yield source.name, found
+def read_draws(source: Source) -> list[Draw]:
+    """A data set with every draw of public rows; none if it is not at hand."""
+    found = []
+    for seed in range(DRAWS):
+        intake = read(source, seed)
+        if intake is not None:
+            samples = [owner.sample for owner in intake.owners]
+            private = cut(samples[0], *BANKS_OF) if source is BANKS else samples
+            found.append(Draw(Table.of(make_scene(intake.public, private)), intake.dictionary))
+    return found
 
 
 def plan(draw: Draw, guarantee: Guarantee) -> Study:
@@ -117,8 +119,9 @@ def measure(grounds: list[Ground], contestants: list[Setting], runs: int, seed: 
 
 def search(grounds: list[Ground], contestants: list[Setting]) -> tuple[Setting, list[Setting]]:
     """The best setting for all draws, and the best of each draw."""
-    looked = measure(grounds[:1], contestants, LOOK_RUNS, LOOK)[:, 0]
-    hopeful = [each for each, cost in zip(contestants, looked, strict=True) if cost <= HOPELESS * np.nanmin(looked)]
+    looked = np.asarray([grounds[0].look(each, LOOK_RUNS, LOOK).mean() for each in contestants])
+    order = np.argsort(looked)[:HOPEFUL].tolist()
+    hopeful = [contestants[place] for place in order if looked[place] <= HOPELESS * looked[order[0]]]
     screened = measure(grounds, hopeful, SCREEN_RUNS, SCREEN)
     places = set(np.argsort(screened.mean(axis=1))[:FINALISTS].tolist())
     for column in screened.T:
@@ -146,27 +149,43 @@ def compare(draws: list[Draw], guarantee: Guarantee, contestants: list[Setting],
     )
 
 
+def rows_of(number: int) -> list[list[object]]:
+    """One data set under every guarantee; it goes by its number, as processes are told so."""
+    source, contestants, rows = SOURCES[number], list(settings()), []
+    draws = read_draws(source)
+    for guarantee in GUARANTEES if draws else ():
+        found = compare(draws, guarantee, contestants)
+        promise = f"{guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
+        common = max(set(found.plans), key=found.plans.count)
+        figures = float(found.planned.mean()), float(found.best.mean()), found.ratio, found.ratio_of_draws
+        rows.append([source.name, promise, common, str(found.winner), *figures])
+    return rows
+
+
+def all_rows() -> list[list[object]]:
+    """Every data set, two at a time."""
+    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with (
+        Progress(*bars, console=Console(stderr=True)) as progress,
+        ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool,
+    ):
+        task = progress.add_task("data sets", total=len(SOURCES))
+        jobs = {pool.submit(rows_of, number): number for number in LONGEST_FIRST}
+        for job in as_completed(jobs):
+            progress.update(task, advance=1, description=f"{SOURCES[jobs[job]].name} done")
+        found = {number: job.result() for job, number in jobs.items()}
+    return [row for number in sorted(found) for row in found[number]]
+
+
 def main() -> None:
     """Print the table."""
     started, contestants = time.perf_counter(), list(settings())
-    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    rows: list[list[object]] = []
-    with Progress(*bars, console=Console(stderr=True)) as progress:
-        task = progress.add_task("reading", total=(1 + len(OTHERS)) * len(GUARANTEES))
-        for name, draws in read_draws():
-            for guarantee in GUARANTEES:
-                promise = f"{guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
-                progress.update(task, description=f"{name}, ε = {promise}")
-                found = compare(draws, guarantee, contestants)
-                common = max(set(found.plans), key=found.plans.count)
-                figures = float(found.planned.mean()), float(found.best.mean()), found.ratio, found.ratio_of_draws
-                rows.append([name, promise, common, str(found.winner), *figures])
-                progress.advance(task)
+    rows = all_rows()
     tell(
         "planning",
         f"ψ of the setting planned from public rows over that of the best of {len(contestants)} settings (rule, "
-        f"answers of each owner or meetings, clip, step), on private records: {DRAWS} draws of public rows × {JUDGE_RUNS} runs "
-        "that did not choose; planned: the most frequent plan; of draws: against each draw's own best; "
+        f"answers of each owner or meetings, clip, step), on private records: {DRAWS} draws of public rows × "
+        f"{JUDGE_RUNS} runs that did not choose; planned: the most frequent plan; of draws: over each draw's own best; "
         f"{time.perf_counter() - started:.0f} s",
         ["data", "ε", "planned", "best of the grid", "ψ planned", "ψ best", "ratio", "ratio of draws"],
         rows,
