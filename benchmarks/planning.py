@@ -32,6 +32,8 @@ LOOK_RUNS, SCREEN_RUNS, FINAL_RUNS, JUDGE_RUNS = 2, 3, 6, 16
 HOPELESS, HOPEFUL = 2.5, 16
 FINALISTS, FINALISTS_OF_A_DRAW = 4, 1
 AIM = 1.25
+# Of the Algorithm 1 that takes part in a plan: the default.
+HORIZON = 1000
 BANKS_OF = (10, 10_000)
 SOURCES = (BANKS, *OTHERS)
 # Hospitals are many, and answers are what takes time.
@@ -92,7 +94,7 @@ def read_draws(source: Source) -> list[Draw]:
 def plan(draw: Draw, guarantee: Guarantee) -> Study:
     """What `copriv plan` and `--rule auto` take, from public rows and sizes."""
     scene = draw.table.scene
-    wishes = Wishes(guarantees=(guarantee,) * len(scene.records), seed=0, rule="auto")
+    wishes = Wishes(guarantees=(guarantee,) * len(scene.records), seed=0, rule="auto", horizon=HORIZON)
     return design_candidates(draw.dictionary, scene.public, scene.records, wishes)[0]
 
 

@@ -16,8 +16,8 @@ from copriv.records.intake import Plan, take_in
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 
-GRID = [Setting("newton", answers, clip) for answers in (1, 2) for clip in (0.6, 0.8, 0.9, 0.98, 1.0, 1.6)]
-GRID += [Setting("statistics"), Setting("averaged", 8, 0.95, 0.25), Setting("paper", 300, 1.0, 0.25)]
+NEWTON = [Setting("newton", answers, clip) for answers in (1, 2) for clip in (0.7, 0.9, 0.98, 1.25)]
+OTHERS = [Setting("statistics"), Setting("averaged", 8, 0.95, 0.25), Setting("paper", 300, 1.0, 0.25)]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,15 @@ def draws():
     return found
 
 
+@pytest.fixture(autouse=True)
+def _shorter_pilots(monkeypatch):
+    """Algorithm 1 takes part with few meetings: how it does in a pilot is not what is tested here."""
+    monkeypatch.setattr(planning, "HORIZON", 50)
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 3])
 def test_the_plan_costs_little_more_than_the_best_of_the_grid(draws, epsilon):
-    found = planning.compare(draws, Guarantee.of(epsilon), GRID, runs=20)
+    found = planning.compare(draws, Guarantee.of(epsilon), NEWTON + OTHERS, runs=16)
     assert found.winner.rule == "newton"
     assert found.ratio < planning.AIM
 
@@ -52,7 +58,7 @@ def test_a_plan_that_does_not_look_at_the_public_rows_is_caught(draws, monkeypat
         return replace(study, terms=terms, promises=(replace(study.promises[0], calibration=calibration),))
 
     monkeypatch.setattr(planning, "plan", careless)
-    assert planning.compare(draws, Guarantee.of(3), GRID, runs=10).ratio > 2 * planning.AIM
+    assert planning.compare(draws, Guarantee.of(3), NEWTON[1:3], runs=8).ratio > 2 * planning.AIM
 
 
 def test_the_grid_has_every_rule_and_its_settings_have_names():
