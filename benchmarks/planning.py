@@ -158,7 +158,7 @@ def rows_of(number: int) -> list[list[object]]:
     for guarantee in GUARANTEES if draws else ():
         found = compare(draws, guarantee, contestants)
         promise = f"{guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
-        common = max(set(found.plans), key=found.plans.count)
+        common = max(found.plans, key=found.plans.count)
         figures = float(found.planned.mean()), float(found.best.mean()), found.ratio, found.ratio_of_draws
         rows.append([source.name, promise, common, str(found.winner), *figures])
     return rows
