@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     "__init__",
     "__main__",
+    "grid",
     "isolated",
     "libraries",
     "many_hands",
@@ -18,7 +19,7 @@ NOT_BENCHMARKS = {
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation", "prototype"}
+OPTIONAL = {"flower", "cost", "ablation", "calibration", "planning", "prototype", "verdicts"}
 
 
 def main() -> None:
@@ -31,5 +32,6 @@ def main() -> None:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
+# Benchmarks may start processes of their own, which read this file again.
 if __name__ == "__main__":
     main()

@@ -14,7 +14,13 @@ def verdict(
     data: Annotated[Path, typer.Option("--data", help="Your records: a CSV or Parquet table. They stay here.")],
     public: Annotated[Path, typer.Option("--public", help="A table of public rows.")],
     target: Annotated[str, typer.Option("--target", help="The column to predict.")],
-    owners: Annotated[int, typer.Option("--owners", help="How many owners like you there would be.")] = 10,
+    owners: Annotated[
+        int | None, typer.Option("--owners", help="How many owners there would be, you included (default: 10).")
+    ] = None,
+    others: Annotated[
+        str | None,
+        typer.Option("--others", help="Records of each other owner, if not as many as yours.", metavar="N[,N…]"),
+    ] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", help="What each would promise.", metavar="FLOAT")] = "1",
     delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
     ordinal: Annotated[bool, typer.Option("--ordinal", help="Number the categories of a text target 1, 2 …")] = False,
@@ -30,7 +36,8 @@ def verdict(
 
     copriv verdict --data my-loans.parquet --public public.parquet --target int_rate --owners 10 --epsilon 1
 
-    It also says from which epsilon, and from how many owners like you, joining would pay. Nothing leaves this machine.
+    It also says from which epsilon, and from how many others of your size on, joining would pay, each with an interval.
+    Nothing leaves this machine.
     """
     from copriv.cli.verdict_job import VerdictOptions, run_verdict
 
@@ -39,6 +46,7 @@ def verdict(
         public=public,
         target=target,
         owners=owners,
+        others=others,
         epsilon=epsilon,
         delta=delta,
         ordinal=ordinal,

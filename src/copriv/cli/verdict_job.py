@@ -11,6 +11,8 @@ from rich.console import Console
 
 from copriv.cli.progress import bar
 from copriv.errors import BadInput, BadTable
+from copriv.losses.choose import choose
+from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.records.dictionary import Dictionary
@@ -18,8 +20,13 @@ from copriv.records.intake import take_public
 from copriv.records.own import take_own
 from copriv.records.table import open_table
 from copriv.records.target import TargetChoice
-from copriv.simulation.verdict import break_even, explain, judge
+from copriv.report.advice import explain
+from copriv.simulation.break_even import BreakEven, break_even
+from copriv.simulation.pilot import choose_limit, public_model
+from copriv.simulation.verdict import Adviser, Verdict
 from copriv.simulation.wishes import Wishes
+
+_OWNERS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +36,8 @@ class VerdictOptions:
     data: Path
     public: Path
     target: str
-    owners: int
+    owners: int | None
+    others: str | None
     epsilon: str
     delta: float
     ordinal: bool
@@ -47,10 +55,15 @@ class Told(msgspec.Struct):
     alone_standard_error: float
     joint: float
     interval: tuple[float, float]
+    ratio_interval: tuple[float, float]
+    public: float
     break_even_epsilon: float | None
+    break_even_epsilon_interval: tuple[float | None, float | None]
     break_even_owners: int | None
+    break_even_owners_interval: tuple[int | None, int | None]
     owners: int
     records: int
+    others: tuple[int, ...]
     epsilon: float
     delta: float
     unit: str
@@ -61,36 +74,78 @@ class Told(msgspec.Struct):
 def run_verdict(options: VerdictOptions, *, as_json: bool) -> None:
     """Judge at home, before joining."""
     guarantee, console = Guarantee.of(options.epsilon, options.delta), Console(stderr=True)
-    if options.owners < 2:
-        raise BadInput(
-            f"--owners is {options.owners}", remedy="say how many there would be, two at least", value=options.owners
-        )
+    sizes = _others(options)
     dictionary, public = _read_public(options)
     with bar(console, "reading your records") as tell:
         own = take_own(open_table(options.data), dictionary, tell=tell).sample
-    wishes = Wishes(
-        guarantees=(guarantee,) * options.owners, seed=0, loss=options.loss, regularization=options.regularization
-    )
-    with bar(console, "judging on the public rows") as tell:
-        found = judge(dictionary, public, own, wishes)
-        turning = break_even(dictionary, public, own, wishes, found.alone, tell=tell)
-    told = Told(
+    others = sizes or (own.records,) * ((options.owners or _OWNERS) - 1)
+    with console.status("judging on the public rows"):
+        adviser = Adviser.of(public, _objective(options, public))
+        model = adviser.yardstick.look_at(own)
+        found = adviser.judge(model, others, guarantee)
+        turning = break_even(adviser, model, others, guarantee)
+    _show(_tell(found, turning, guarantee, own.records, others), as_json=as_json)
+
+
+def _others(options: VerdictOptions) -> tuple[int, ...]:
+    """The sizes of the others, if they are told."""
+    if options.owners is not None and options.owners < 2:
+        raise BadInput(
+            f"--owners is {options.owners}", remedy="say how many there would be, two at least", value=options.owners
+        )
+    if options.others is None:
+        return ()
+    parts = [part.strip().replace("_", "") for part in options.others.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise BadInput(
+            f"--others is {options.others!r}",
+            remedy="give the number of records of each other owner, separated by commas: --others 5000,12000",
+            value=options.others,
+        )
+    if options.owners not in {None, len(parts) + 1}:
+        raise BadInput(
+            f"--others names {len(parts)} owners besides you, and --owners is {options.owners}",
+            remedy="leave --owners out, or name all the others",
+            value=options.owners,
+        )
+    return tuple(int(part) for part in parts)
+
+
+def _objective(options: VerdictOptions, public: Sample) -> Objective:
+    """With the box that a study of these public rows has."""
+    threshold = Wishes(guarantees=(), seed=0).threshold
+    loss = choose(options.loss, threshold if options.loss == "huber" else 0.0)
+    limit = choose_limit(public_model(loss, options.regularization, public))
+    return Objective(loss, options.regularization, limit)
+
+
+def _tell(found: Verdict, turning: BreakEven, guarantee: Guarantee, records: int, others: tuple[int, ...]) -> Told:
+    owners = len(others) + 1
+    return Told(
         verdict=found.advice,
         alone=found.alone.psi,
         alone_standard_error=found.alone.standard_error,
-        joint=found.joint,
+        joint=found.joint.relative_fitness,
         interval=found.interval,
-        break_even_epsilon=turning.epsilon,
-        break_even_owners=turning.owners,
-        owners=options.owners,
-        records=own.records,
+        ratio_interval=found.ratio,
+        public=found.alone.public,
+        break_even_epsilon=turning.epsilon.expected,
+        break_even_epsilon_interval=(turning.epsilon.perhaps, turning.epsilon.certain),
+        break_even_owners=_whole(turning.owners.expected),
+        break_even_owners_interval=(_whole(turning.owners.perhaps), _whole(turning.owners.certain)),
+        owners=owners,
+        records=records,
+        others=others,
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         unit=UNIT,
         adjacency=ADJACENCY,
-        words=explain(found, turning, guarantee, options.owners),
+        words=explain(found, turning, guarantee, owners),
     )
-    _show(told, as_json=as_json)
+
+
+def _whole(owners: float | None) -> int | None:
+    return None if owners is None else int(owners)
 
 
 def _read_public(options: VerdictOptions) -> tuple[Dictionary, Sample]:
@@ -110,8 +165,14 @@ def _show(told: Told, *, as_json: bool) -> None:
         typer.echo(msgspec.json.encode(told).decode())
         return
     typer.echo(told.words)
-    typer.echo(f"  your own model      ψ = {told.alone:.2e} ± {told.alone_standard_error:.1e} on the public rows")
+    typer.echo(
+        f"  your own model      ψ = {told.alone:.2e} ± {told.alone_standard_error:.1e} on all records, estimated"
+    )
     typer.echo(f"  the joint model     ψ = {told.joint:.2e} foreseen, {told.interval[0]:.1e} to {told.interval[1]:.1e}")
+    typer.echo(
+        f"  joint over own      {told.ratio_interval[0]:.2g} to {told.ratio_interval[1]:.2g}: joining pays below 1"
+    )
+    typer.echo(f"  the public model    ψ = {told.public:.2e} expected")
     typer.echo(
         f"  unit: one {told.unit}; adjacency: {told.adjacency}. Your figures stay at home: they are not private."
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from copriv.errors import BadInput
+from copriv.forecast.contest import Guess, smaller
 from copriv.forecast.forecast import Forecast, RuleName
 from copriv.forecast.public import PublicView
 from copriv.forecast.settings import (
@@ -126,10 +127,8 @@ class Oracle:
 
 def judge(forecast: Forecast, alone: float) -> Verdict:
     """Join if all of the interval lies below what an owner reaches alone, stay if all of it lies above."""
-    low, high = forecast.interval()
-    if high < alone:
-        return "join"
-    return "stay" if low > alone else "too close to call"
+    words: dict[str, Verdict] = {"first": "join", "second": "stay", "undecided": "too close to call"}
+    return words[smaller(Guess.of(forecast), Guess(alone, 0.0))]
 
 
 def _deviation(records: int, guarantee: Guarantee, answers: int, parameters: int) -> float:

@@ -150,9 +150,16 @@ def test_a_verdict_before_anybody_is_asked(copriv, drafted, tmp_path):
     assert told["verdict"] in {"join", "stay", "either"}
     assert (told["records"], told["owners"], told["epsilon"], told["adjacency"]) == (400, 5, 2.0, "replace-one")
     assert told["interval"][0] < told["joint"] < told["interval"][1]
+    assert told["ratio_interval"][0] < told["joint"] / told["alone"] < told["ratio_interval"][1]
+    assert told["break_even_owners_interval"][0] <= told["break_even_owners"]
+    larger = json.loads(copriv("verdict", *options, "--others", "9000,9000,9000,9000", "--epsilon", 2, "--json").out)
+    assert (larger["owners"], larger["others"]) == (5, [9000] * 4)
+    assert larger["joint"] < told["joint"]
     assert "not private" in copriv("verdict", *options).out
     for wrong, words in (
         (("--owners", 1), "--owners"),
+        (("--others", "9000,many"), "--others"),
+        (("--others", "9000", "--owners", 5), "--owners"),
         (("--epsilon", 0), "epsilon"),
         (("--data", "none.csv"), "none.csv"),
     ):
