@@ -42,7 +42,7 @@ def settle(options: TrainOptions, study: StudyFile, given: tuple[str, ...]) -> T
     delta = options.delta if "delta" in given else terms.delta
     if not terms.suits(delta):
         raise BadInput(
-            f"--delta is {delta:g}, and the rule {terms.rule!r} of this study asks everybody for delta = {terms.delta:g}",
+            f"--delta is {delta:g}, and the rule {terms.rule!r} here asks everybody for delta = {terms.delta:g}",
             remedy="leave --delta out, or plan another study",
             value=delta,
         )

@@ -90,7 +90,7 @@ def _prospects(promises: tuple[Promise, ...], public: Sample | None) -> Prospect
 
 
 def _foreseen(terms: Terms, promises: tuple[Promise, ...], roster: Roster, public: Sample | None) -> float:
-    """The ψ that public rows foretell of public Newton at the agreed clip; other rules are left to `copriv forecast`."""
+    """The ψ foretold of public Newton at the agreed clip; the other rules are left to `copriv forecast`."""
     if terms.rule != NewtonRule.name or public is None:
         return math.nan
     clip, norm = promises[0].clip, promises[0].norm
