@@ -76,8 +76,7 @@ def test_without_sampling_differences_little_noise_would_be_forecast_too_well():
     who = owners(epsilon=500.0)
     forecast = forecast_averaged(VIEW, OBJECTIVE, who, Choice(horizon=60))
     psi = np.mean([measured(forecast, who, seed).mean() for seed in range(1, 13)])
-    alike = PublicView(**{name: getattr(VIEW, name) for name in PublicView.__slots__})
-    alike = replace(alike, covariance=VIEW.covariance * 1e-12)
+    alike = replace(VIEW, covariance=VIEW.covariance * 1e-12)
     naive = forecast_averaged(alike, OBJECTIVE, who, Choice(horizon=60, step=forecast.step))
     assert forecast.relative_fitness == pytest.approx(psi, rel=0.25)
     assert naive.relative_fitness < 0.5 * psi
