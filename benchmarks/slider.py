@@ -1,10 +1,10 @@
 """Fast enough to drag a slider: what one forecast takes after warm-up, against simulating the same on the public rows.
 
 A forecast is complete: the best step (of averaged steps also the best horizon, of public Newton the best clip), E ψ,
-its deviation, the doubt that public rows leave, and what would bind. ε moves a little from one forecast to the next, as it
-does under a slider, so that nothing is merely remembered. The simulation kernel does the same training at the setting
-that the forecast has found, in as many runs as give E ψ to about a tenth. Beside what a clock shows stands the work of
-this process, which a busy machine does not change; the two are compared by it.
+its deviation, the doubt that public rows leave, and what would bind. ε moves a little from one forecast to the next, as
+it does under a slider, so that nothing is merely remembered. The simulation kernel does the same training, at the
+setting that the forecast has found, in as many runs as give E ψ to about a tenth. Beside what a clock shows stands the
+work of this process, which a busy machine does not change; the two are compared by it.
 """
 
 import statistics
