@@ -186,12 +186,12 @@ def test_with_another_loss_an_owner_alone_costs_what_is_foretold(loss):
         sample = population(records, seed)
         return Sample(sample.columns, np.sign(sample.targets)) if loss.name == "logistic" else sample
 
-    objective, everyone = Objective(loss, LAMBDA, 1e3), labelled(20_000, 1)
+    objective, everyone = Objective(loss, LAMBDA, 1e3), labelled(60_000, 1)
     view = PublicView.of(labelled(20_000, 2), LAMBDA, loss)
     best = objective.fitness(everyone, minimise(objective, everyone))
-    own = [minimise(objective, labelled(400, 100 + seed)) for seed in range(80)]
+    own = [minimise(objective, labelled(1500, 100 + seed)) for seed in range(200)]
     measured = np.mean([objective.fitness(everyone, theta) / best - 1 for theta in own])
-    assert view.alone((400, 20_000), 0) == pytest.approx(measured, rel=0.2)
+    assert view.alone((1500, 60_000), 0) == pytest.approx(measured, rel=0.2)
     assert view.fitness == pytest.approx(best, rel=0.05)
     assert PublicView.of(everyone, LAMBDA).fitness != pytest.approx(best, rel=0.05)
 
