@@ -32,6 +32,8 @@ _STEPS = 14
 _STRIDE = 3
 _ROUNDS = (2, 4, 8, 16, 32, 64, 128)
 _ANSWERS = (1, 2)
+# The best of every third step of the ladder costs a few times as much as the best of all at most.
+_HOPELESS = 50.0
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
 _CLIPPED = 0.01
 
@@ -72,12 +74,16 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is settled beforehand; None is for the forecast to choose."""
+    """What is settled beforehand; None is for the forecast to choose.
+
+    `beaten` is an E ψ that another rule has: whatever is far above it at first sight is not looked at twice.
+    """
 
     horizon: int | None = None
     step: float | None = None
     clip: float | None = None
     central: CentralStep = CentralStep.PROOF
+    beaten: float = 0.0
 
 
 def forecast_paper(view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Forecast:
@@ -103,7 +109,7 @@ def expect_paper(view: PublicView, objective: Objective, owners: Owners, choice:
     trial = _trial("paper", view, objective, owners, replace(choice, horizon=horizon))
     share = max(n / (gamma * sum(owners.records)) for n, gamma in zip(owners.records, owners.gammas, strict=True))
     landscape = view.landscape(sum(owners.records))
-    step, _ = _best_step(partial(trial.end, landscape), _steps(view, share, choice))
+    step, _ = _best_step(partial(trial.end, landscape), _steps(view, share, choice), choice.beaten)
     draft = Forecast("paper", 0.0, 0.0, 0.0, max(owners.caps(horizon)), horizon, step, _clip(view, owners, choice))
     return _tell(draft, view, objective, owners, trial.follow(landscape, step), landscape)
 
@@ -116,7 +122,7 @@ def expect_averaged(view: PublicView, objective: Objective, owners: Owners, choi
     landscape, found = view.landscape(sum(owners.records)), []
     for horizon in horizons:
         trial = _trial("averaged", view, objective, owners, replace(choice, horizon=horizon))
-        step, cost = _best_step(partial(trial.end, landscape), steps)
+        step, cost = _best_step(partial(trial.end, landscape), steps, choice.beaten)
         found.append((_finite(cost), horizon, step, trial))
     _, horizon, step, trial = min(found, key=lambda entry: entry[0])
     draft = Forecast("averaged", 0.0, 0.0, 0.0, max(owners.caps(horizon)), horizon, step, clip)
@@ -172,7 +178,7 @@ def _steps(view: PublicView, share: float, choice: Choice) -> list[float]:
     return [_digits(2 / (share * view.steepest) * 0.5 ** (k + 0.5)) for k in range(_STEPS)]
 
 
-def _best_step(cost: Callable[[float], float], steps: Sequence[float]) -> tuple[float, float]:
+def _best_step(cost: Callable[[float], float], steps: Sequence[float], beaten: float = 0.0) -> tuple[float, float]:
     """The step of least cost, and that: the best of some of a ladder, of its neighbours, and of what lies between."""
     costs: dict[float, float] = {}
 
@@ -181,6 +187,8 @@ def _best_step(cost: Callable[[float], float], steps: Sequence[float]) -> tuple[
         return min(costs, key=lambda step: costs[step])
 
     place = steps.index(best_of(steps[::_STRIDE]))
+    if costs[steps[place]] > _HOPELESS * beaten > 0:
+        return steps[place], costs[steps[place]]
     best = best_of(steps[max(place - _STRIDE + 1, 0) : place + _STRIDE])
     if len(steps) > 1:
         best = best_of([_digits(best * factor) for factor in (0.6, 0.77, 1.3, 1.68)])

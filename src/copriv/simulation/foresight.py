@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -106,7 +106,10 @@ class Oracle:
     def best(self, question: Question, rules: Sequence[RuleName] = RULES, choice: Choice | None = None) -> Forecast:
         """The rule with the least expected ψ; doubt and rehearsals are for those that may be it."""
         owners, settled = question.owners(self.view.model.size), choice or Choice()
-        drafts = [self._expect(owners, rule, settled) for rule in rules]
+        drafts: list[Forecast] = []
+        for rule in rules:
+            beaten = min((draft.relative_fitness for draft in drafts), default=0.0)
+            drafts.append(self._expect(owners, rule, replace(settled, beaten=beaten)))
         least = min(drafts, key=lambda draft: draft.relative_fitness)
         unsure = [draft for draft in drafts if draft is not least and (draft.caveats or least.caveats)]
         near = [draft for draft in unsure if draft.relative_fitness < _LESS_IN_REHEARSAL * least.relative_fitness]

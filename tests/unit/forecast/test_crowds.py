@@ -179,3 +179,16 @@ def test_the_best_step_of_the_ladder_is_found_with_fewer_trials(place):
 def test_steps_that_are_not_stable_are_passed_over():
     best, _ = _best_step(lambda step: np.nan if step > 0.1 else 1 / step, [0.5**k for k in range(14)])
     assert 0.05 < best <= 0.1
+
+
+def test_what_is_beaten_by_far_is_not_looked_at_twice():
+    steps, asked = [0.5**k for k in range(14)], []
+
+    def cost(step):
+        asked.append(step)
+        return 1 + np.log2(step) ** 2
+
+    _best_step(cost, steps, beaten=1e-3)
+    assert len(asked) == 5
+    _best_step(cost, steps, beaten=0.5)
+    assert len(asked) > 10
