@@ -160,6 +160,25 @@ def test_a_study_that_leaves_epsilon_to_owners_needs_one(plan, train, tables):
     assert json.loads(train("--epsilon", "2").out)["guarantee"]["epsilon"] == 2
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[learning]", "[lerning]", "a section 'lerning'"),
+        ("\nintercept = ", "\nintercept = 'no' # ", "the study's dictionary cannot be read"),
+        ("[dictionary]", "[[[", "not TOML"),
+    ],
+)
+def test_a_study_file_that_is_broken_is_refused(plan, train, tables, old, new, words):
+    plan(*RULES["newton"])
+    text = (tables / "study.toml").read_text()
+    assert old in text
+    (tables / "study.toml").write_text(text.replace(old, new, 1))
+    outcome = train()
+    assert outcome.code == 2, outcome.err
+    assert words in outcome.err
+    assert "remedy:" in outcome.err
+
+
 def test_an_interrupted_run_goes_on_under_the_same_terms(plan, train, copriv, tables, monkeypatch):
     from copriv.report import run_folder
 
