@@ -222,7 +222,7 @@ def train(
             study=study,
         ),
         resume,
-        given=tuple(name for name in context.params if _is_given(context, name)),
+        tuple(name for name in context.params if _is_given(context, name)),
     )
 
 

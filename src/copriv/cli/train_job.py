@@ -61,7 +61,7 @@ class Job:
         return "seeded" if self.options.simulate else "secure"
 
 
-def run_job(options: TrainOptions, resume: Path | None = None, *, given: tuple[str, ...] = ()) -> None:
+def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str, ...] = ()) -> None:
     """The whole of `copriv train`; `given` names the options that the user has typed."""
     started = time.perf_counter()
     console = Console(stderr=True)
