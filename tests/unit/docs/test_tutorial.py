@@ -38,22 +38,26 @@ def read_steps():
     return steps
 
 
+def type_in(folder, words):
+    """What a command prints that is typed in a folder; it must succeed."""
+    path = folder / "printed"
+    with path.open("w", encoding="utf-8") as printed, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "200")
+        patch.setattr(sys, "argv", words)
+        patch.setattr(sys, "stdout", printed)
+        with pytest.raises(SystemExit) as stopped:
+            command.main()
+    assert stopped.value.code == 0, words
+    return path.read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     """Every step with what its command has printed, and the folder in which all of them ran."""
     folder, steps = tmp_path_factory.mktemp("tutorial"), read_steps()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("COLUMNS", "200")
-        for step in steps:
-            path = folder / "printed"
-            with path.open("w", encoding="utf-8") as printed, pytest.MonkeyPatch.context() as inner:
-                inner.setattr(sys, "argv", step.command)
-                inner.setattr(sys, "stdout", printed)
-                with pytest.raises(SystemExit) as stopped:
-                    command.main()
-            assert stopped.value.code == 0, step.command
-            step.text = path.read_text(encoding="utf-8")
+    for step in steps:
+        step.text = type_in(folder, step.command)
     return steps, folder
 
 
@@ -117,3 +121,11 @@ def test_what_the_text_claims_holds(walked):
     assert float(re.search(r"should cost ([\d.]+) times", runner_up)[1]) > 100
     assert "1/30 of the budget" in runner_up
     assert by_name["verdict"].startswith("Join")
+
+
+def test_with_two_other_banks_and_a_tenth_of_the_budget_it_is_too_close_to_call(walked):
+    steps, folder = walked
+    [asked] = [step.command for step in steps if step.command[1] == "forecast"]
+    changed = {"--owners": "3", "--epsilon": "0.1"}
+    words = [changed.get(before, word) for before, word in zip(["", *asked], asked, strict=False)]
+    assert json.loads(type_in(folder, [*words, "--json"]))["verdict"] == "too close to call"
