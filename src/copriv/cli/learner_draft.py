@@ -214,7 +214,7 @@ def _times(ratio: float) -> str:
     """How much more, as people say it.
 
     >>> _times(1.25), _times(12.4)
-    ('25% more', '12 times as much')
+    ('25% more', '12.4 times as much')
     """
     return f"{ratio - 1:.0%} more" if ratio < 2 else f"{ratio:.3g} times as much"
 
