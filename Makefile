@@ -56,7 +56,7 @@ bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users wou
 	@$(BIN)/python -m benchmarks cost
 
 calibration: $(READY) ## forecast from public rows against ψ measured on private ones, drawn over the whole grid
-	@echo "== calibration (about five minutes; real data from \$$COPRIV_DATA or ../shared/data)"
+	@echo "== calibration (about two minutes on two cores; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks calibration
 
 clean: ## remove the environment and caches (never a run folder or a ledger)

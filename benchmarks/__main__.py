@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     "__init__",
     "__main__",
+    "crew",
     "grid",
     "isolated",
     "libraries",

@@ -6,14 +6,18 @@ gradient exceeds. Public Newton's ψ depends most on which rows happen to be pub
 them, with the public model's own ψ, whose expectation is cheaply known, as a control variate.
 """
 
+import tempfile
 import time
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.crew import crew, work_off
 from benchmarks.scenes import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
@@ -46,7 +50,11 @@ DEALS = {3: (1, 12), 10: (5, 6), 80: (2, 8)}
 FEW_DRAWS = 3
 RUNS, NEWTON_RUNS = 60, 4
 SHUFFLES = 2
+_PARTS = ("columns", "targets")
 WIDE = {"generator": (0.9, 1.1), "loans": (0.8, 1.25)}
+
+
+Cells = dict[tuple[str, str, float], dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -58,15 +66,53 @@ class Reading:
     public: float
 
 
-def pools() -> Iterator[tuple[str, Sample]]:
-    """All rows of the generator and, if at hand, of the loans, through one dictionary each."""
-    table = lending_like.generate(GENERATED, seeded(0, "records")).lazy()
-    order = np.asarray(seeded(0, "shuffle").permutation(GENERATED), dtype=np.int64)
-    generated = take_in(table, Plan(TargetChoice("int_rate"), Partition(owners=1)), order=order)
-    yield "generator", Sample.join([generated.owners[0].sample, generated.public])
-    loans = read(BANKS, 0)
-    if loans is not None:
-        yield "loans", Sample.join([loans.owners[0].sample, loans.public])
+@dataclass(frozen=True)
+class Pool:
+    """All rows of one population, kept in a folder, and what a public model costs on them."""
+
+    name: str
+    folder: Path
+    public: float
+
+    def rows(self) -> Sample:
+        """The rows, read when they are touched."""
+        columns, targets = (np.load(self.folder / f"{self.name}.{part}.npy", mmap_mode="r") for part in _PARTS)
+        return Sample(columns, targets)
+
+
+def make_pool(name: str, folder: Path) -> Pool | None:
+    """All rows of the generator or, if at hand, of the loans, through one dictionary each."""
+    if name == "generator":
+        table = lending_like.generate(GENERATED, seeded(0, "records")).lazy()
+        order = np.asarray(seeded(0, "shuffle").permutation(GENERATED), dtype=np.int64)
+        intake = take_in(table, Plan(TargetChoice("int_rate"), Partition(owners=1)), order=order)
+    else:
+        intake = read(BANKS, 0)
+    if intake is None:
+        return None
+    pool = Sample.join([intake.owners[0].sample, intake.public])
+    for part in _PARTS:
+        np.save(folder / f"{name}.{part}.npy", getattr(pool, part))
+    return Pool(name, folder, cost_of_public_rows(pool))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Every owner's second moments, and ψ by those of all records: a model is judged without reading them again."""
+
+    parts: tuple[Statistics, ...]
+    joint: Statistics
+    best: float
+
+    @classmethod
+    def of(cls, scene: Scene) -> "Judge":
+        """Of the owners of a scene."""
+        parts = tuple(Statistics.of(sample) for sample in scene.samples)
+        return cls(parts, Statistics.joint(parts), scene.best)
+
+    def psi(self, theta: FloatArray) -> float:
+        """ψ of a model on all records."""
+        return self.joint.fitness(theta, REGULARIZATION) / self.best - 1
 
 
 def deal(pool: Sample, owners: int, records: int, seed: int) -> list[Scene]:
@@ -82,7 +128,7 @@ def _take(pool: Sample, rows: IntArray) -> Sample:
     return Sample(np.ascontiguousarray(pool.columns[:, rows]), pool.targets[rows])
 
 
-def run(scene: Scene, question: Question, forecast: Forecast, runs: int, seed: int) -> FloatArray:
+def run(scene: Scene, judge: Judge, question: Question, forecast: Forecast, runs: int, seed: int) -> FloatArray:
     """ψ of some trainings at the setting of the forecast."""
     guarantee, p, limit = question.guarantees[0], scene.public.parameters, scene.objective.limit
     if forecast.rule == "newton":
@@ -97,29 +143,28 @@ def run(scene: Scene, question: Question, forecast: Forecast, runs: int, seed: i
             norm=question.norm,
         )
         settings = {"clip": forecast.clip, "answers": forecast.answers, "runs": runs, "seed": seed}
-        return np.asarray([scene.psi(rule.model(s)) for s in simulate_rule(rule, scene, protection, **settings)])
+        return np.asarray([judge.psi(rule.model(s)) for s in simulate_rule(rule, scene, protection, **settings)])
     owners = question.owners(p)
     caps = owners.caps(forecast.horizon)
     noise = Noise("laplace", forecast.clip * np.asarray(owners.promised(caps)), np.asarray(caps))
-    parts = [Statistics.of(sample) for sample in scene.samples]
     if forecast.rule == "paper":
         paper = PaperRule(p, scene.records, owners.gammas, forecast.step, REGULARIZATION, limit)
-        return simulate(paper, parts, noise, horizon=forecast.horizon, runs=runs, seed=seed).psi[:, -1]
+        return simulate(paper, judge.parts, noise, horizon=forecast.horizon, runs=runs, seed=seed).psi[:, -1]
     steps = AveragedRule(p, scene.records, forecast.step, forecast.horizon, REGULARIZATION, limit)
-    return simulate_averaged(steps, parts, noise, runs=runs, seed=seed).psi
+    return simulate_averaged(steps, judge.parts, noise, runs=runs, seed=seed).psi
 
 
 def read_scene(
-    scene: Scene, seed: int, kappa: float, runs: int, *, all_rules: bool
+    scene: Scene, judge: Judge, seed: int, kappa: float, runs: int, *, all_rules: bool
 ) -> dict[tuple[str, float], Reading]:
     """Public Newton, or every rule, at every ε."""
     oracle, found = Oracle.of(scene.public, scene.objective), {}
-    public = scene.psi(oracle.view.model)
+    public = judge.psi(oracle.view.model)
     for epsilon in EPSILONS:
         question = Question(scene.records, (Guarantee.of(epsilon),) * len(scene.records), kappa)
         for rule in RULES if all_rules else ("newton",):
             forecast = oracle.forecast(question, rule)
-            psi = run(scene, question, forecast, runs if rule == "newton" else RUNS, seed)
+            psi = run(scene, judge, question, forecast, runs if rule == "newton" else RUNS, seed)
             found[rule, epsilon] = Reading(forecast, psi, public)
     return found
 
@@ -154,25 +199,32 @@ def summarise(readings: list[Reading], public: float | None) -> dict[str, float]
     }
 
 
-def blocks(progress: Progress) -> dict[tuple[str, str, float], dict[str, float]]:
+def read_deal(pool: Pool, owners: int, records: int, number: int) -> list[dict[tuple[str, float], Reading]]:
+    """One deal of private rows with all its draws of public rows."""
+    scenes = deal(pool.rows(), owners, records, number)
+    judge = Judge.of(scenes[0])
+    return [
+        read_scene(scene, judge, 100 * number + draw, 0.0, NEWTON_RUNS, all_rules=draw * DEALS[owners][0] < FEW_DRAWS)
+        for draw, scene in enumerate(scenes)
+    ]
+
+
+def blocks(workers: ProcessPoolExecutor, pools: list[Pool], progress: Progress) -> Cells:
     """Blocks of one population."""
-    cells: dict[tuple[str, str, float], dict[str, float]] = {}
-    task = progress.add_task("blocks", total=2 * sum(deals * draws for deals, draws in DEALS.values()))
-    for name, pool in pools():
-        cost = cost_of_public_rows(pool)
+    plans = [(pool, n, size, k) for pool in pools for n, size in reversed(BLOCKS) for k in range(DEALS[n][0])]
+    task = progress.add_task("blocks", total=len(plans))
+    results = work_off(workers, [partial(read_deal, *plan) for plan in plans], lambda: progress.advance(task))
+    cells: Cells = {}
+    for pool in pools:
         for owners, records in BLOCKS:
             found: dict[tuple[str, float], list[Reading]] = {}
-            progress.update(task, description=f"{name}, {owners} × {records:,}")
-            for number in range(DEALS[owners][0]):
-                for draw, scene in enumerate(deal(pool, owners, records, number)):
-                    read_all = draw * DEALS[owners][0] < FEW_DRAWS
-                    readings = read_scene(scene, 100 * number + draw, 0.0, NEWTON_RUNS, all_rules=read_all)
-                    for cell, reading in readings.items():
+            for plan, draws in zip(plans, results, strict=True):
+                for cell, reading in [entry for draw in draws for entry in draw.items()]:
+                    if plan[:2] == (pool, owners):
                         found.setdefault(cell, []).append(reading)
-                    progress.advance(task)
-            public = cost * (1 + PUBLIC / (owners * records))
+            public = pool.public * (1 + PUBLIC / (owners * records))
             for (rule, epsilon), readings in found.items():
-                cells[f"{name}, {owners} × {records:,}", rule, epsilon] = summarise(readings, public)
+                cells[f"{pool.name}, {owners} × {records:,}", rule, epsilon] = summarise(readings, public)
     return cells
 
 
@@ -186,28 +238,41 @@ def true_difference(scene: Scene) -> float:
     return estimate_difference(evidence, outlook.spread, scene.public.records)
 
 
-def different(progress: Progress) -> dict[tuple[str, str, float], dict[str, float]]:
-    """Hospitals and states as owners, with the heterogeneity off and on."""
+def read_source(source: Source, shuffle: int) -> dict[tuple[str, str, float], Reading]:
+    """Owners that truly differ, with the heterogeneity off and on."""
+    intake = read(source, shuffle)
+    if intake is None:
+        return {}
+    scene = make_scene(intake.public, [owner.sample for owner in intake.owners])
+    judge, found = Judge.of(scene), {}
+    for setting, kappa in (("off", 0.0), ("on", true_difference(scene))):
+        for (rule, epsilon), reading in read_scene(scene, judge, shuffle, kappa, 5, all_rules=True).items():
+            found[f"{source.name}, {setting}", rule, epsilon] = reading
+    return found
+
+
+def different(workers: ProcessPoolExecutor, progress: Progress) -> Cells:
+    """Hospitals and states as owners."""
     wanted: list[Source] = [source for source in OTHERS if source.name in {"hospitals", "states"}]
-    cells: dict[tuple[str, str, float], dict[str, float]] = {}
-    task = progress.add_task("owners that differ", total=len(wanted) * SHUFFLES)
-    for source in wanted:
-        found: dict[tuple[str, str, float], list[Reading]] = {}
-        for shuffle in range(SHUFFLES):
-            progress.update(task, description=source.name)
-            intake = read(source, shuffle)
-            if intake is None:
-                break
-            scene = make_scene(intake.public, [owner.sample for owner in intake.owners])
-            for setting, kappa in (("off", 0.0), ("on", true_difference(scene))):
-                for (rule, epsilon), reading in read_scene(scene, shuffle, kappa, 5, all_rules=True).items():
-                    found.setdefault((f"{source.name}, {setting}", rule, epsilon), []).append(reading)
-            progress.advance(task)
-        cells |= {cell: summarise(readings, None) for cell, readings in found.items()}
-    return cells
+    jobs = [partial(read_source, source, shuffle) for source in wanted for shuffle in range(SHUFFLES)]
+    task = progress.add_task("owners that differ", total=len(jobs))
+    found: dict[tuple[str, str, float], list[Reading]] = {}
+    for readings in work_off(workers, jobs, lambda: progress.advance(task)):
+        for cell, reading in readings.items():
+            found.setdefault(cell, []).append(reading)
+    return {cell: summarise(readings, None) for cell, readings in found.items()}
 
 
-def draw_picture(cells: dict[tuple[str, str, float], dict[str, float]]) -> None:
+def all_cells(progress: Progress) -> Cells:
+    """Everything, with as many processes as there are cores."""
+    with crew() as workers, tempfile.TemporaryDirectory() as folder:
+        task = progress.add_task("reading", total=2)
+        jobs = [partial(make_pool, name, Path(folder)) for name in ("generator", "loans")]
+        made = work_off(workers, jobs, lambda: progress.advance(task))
+        return blocks(workers, [pool for pool in made if pool is not None], progress) | different(workers, progress)
+
+
+def draw_picture(cells: Cells) -> None:
     """Forecast against measured on logarithmic axes, one colour a rule, as benchmarks/results/calibration.svg."""
     import matplotlib as mpl
 
@@ -244,7 +309,7 @@ def main() -> None:
     started = time.perf_counter()
     bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*bars, console=Console(stderr=True)) as progress:
-        cells = blocks(progress) | different(progress)
+        cells = all_cells(progress)
     columns = ("forecast", "measured", "ratio", "± ratio", "inside")
     tell(
         "calibration",

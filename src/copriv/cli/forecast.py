@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from copriv.cli.train import LossName
+
 
 class ForecastRule(StrEnum):
     """Rules to choose from."""
@@ -24,6 +26,7 @@ class Varied(StrEnum):
     epsilon = "epsilon"
     owners = "owners"
     records = "records"
+    where_joining_pays = "join"
 
 
 def forecast(
@@ -51,7 +54,17 @@ def forecast(
         typer.Option("--heterogeneity", help="How much owners truly differ: 0.001 is as if by samples of 1,000."),
     ] = 0.0,
     vary: Annotated[
-        Varied | None, typer.Option("--vary", help="Forecast over a range of this, as a table and a picture.")
+        Varied | None,
+        typer.Option(
+            "--vary", help="What if: over a range of this; join: where joining pays, over owners and epsilon."
+        ),
+    ] = None,
+    loss: Annotated[LossName, typer.Option("--loss", help="What a mistake costs.")] = LossName.squared,
+    huber_threshold: Annotated[
+        float, typer.Option("--huber-threshold", help="Residual beyond which the Huber loss grows linearly.")
+    ] = 0.25,
+    positive_above: Annotated[
+        float | None, typer.Option("--positive-above", help="For the logistic loss: targets above this are positive.")
     ] = None,
     ordinal: Annotated[
         bool, typer.Option("--ordinal", help="Number the sorted categories of a text target 1, 2, 3 …")
@@ -72,6 +85,8 @@ def forecast(
         copriv forecast --public loans.csv --target int_rate --owners 10 --records 10000 --epsilon 1
 
         copriv forecast --public loans.csv --target int_rate --owners 10 --records 10000 --vary epsilon --out whatif
+
+    With `--vary join`: for which numbers of owners and which epsilon joining pays, for owners of that many records.
     """
     from copriv.cli.forecast_job import ForecastOptions, run_job
 
@@ -87,6 +102,9 @@ def forecast(
             horizon=horizon,
             heterogeneity=heterogeneity,
             vary=None if vary is None else vary.value,
+            loss=loss.value,
+            huber_threshold=huber_threshold,
+            positive_above=positive_above,
             ordinal=ordinal,
             features=features,
             regularization=regularization,

@@ -15,18 +15,21 @@ from copriv.cli.progress import bar
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.settings import Choice
+from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
-from copriv.losses.squared import SquaredLoss
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.intake import take_public
 from copriv.records.table import open_table
 from copriv.records.target import TargetChoice
-from copriv.report.outlook import ForecastTold, PublicTold, Varying, draw, show
+from copriv.report.outlook import ForecastTold, PublicTold, Varying, show
+from copriv.report.what_if import draw
 from copriv.simulation.foresight import RULES, Oracle, Question, judge
 from copriv.simulation.pilot import choose_limit, public_model
 
 _EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.01, 100, 13))
 _OWNERS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_FEW_EPSILONS = tuple(float(f"{value:.2g}") for value in np.geomspace(0.01, 100, 9))
+_CROWDS = (2, 3, 5, 10, 20, 50, 100, 200)
 _RECORDS = tuple(int(float(f"{value:.2g}")) for value in np.geomspace(100, 1_000_000, 13))
 
 
@@ -44,6 +47,9 @@ class ForecastOptions:
     horizon: int | None
     heterogeneity: float
     vary: str | None
+    loss: str
+    huber_threshold: float
+    positive_above: float | None
     ordinal: bool
     features: int
     regularization: float
@@ -59,7 +65,7 @@ def run_job(options: ForecastOptions) -> None:
     question = _question(options)
     _check(options)
     with bar(console, "reading public rows"):
-        oracle, notices = _consult(options)
+        oracle, notices = _consult(options, question)
     for notice in notices:
         console.print(f"note: {notice}", style="dim", highlight=False)
     with bar(console, "forecasting"):
@@ -68,9 +74,10 @@ def run_job(options: ForecastOptions) -> None:
     if options.vary is not None:
         with bar(console, f"varying {options.vary}") as tell:
             told.varied = options.vary
-            for done, (value, other) in enumerate(_range(options, question), start=1):
+            cases = _range(options, question)
+            for done, (value, other) in enumerate(cases, start=1):
                 told.table.append(_row(oracle, other, value, options))
-                tell(done, len(_values(options.vary)))
+                tell(done, len(cases))
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             told.files = [str(path) for path in draw(told, options.out)]
@@ -118,6 +125,12 @@ def _check(options: ForecastOptions) -> None:
         raise BadInput(f"the horizon is {options.horizon}", remedy="give at least 1 meeting", value=options.horizon)
     if options.out is not None and options.vary is None:
         raise BadInput("--out without --vary", remedy="say what to vary, or leave --out out", value=str(options.out))
+    if options.positive_above is not None and options.loss != "logistic":
+        raise BadInput(
+            "--positive-above makes labels of the target, which only the logistic loss uses",
+            remedy="add --loss logistic, or leave it out",
+            value=options.positive_above,
+        )
     if options.vary is not None and "," in options.records + options.epsilon:
         raise BadInput(
             f"--vary {options.vary} with owners that differ",
@@ -126,11 +139,20 @@ def _check(options: ForecastOptions) -> None:
         )
 
 
-def _consult(options: ForecastOptions) -> tuple[Oracle, list[str]]:
-    choice = TargetChoice(options.target, ordinal=options.ordinal)
+def _consult(options: ForecastOptions, question: Question) -> tuple[Oracle, list[str]]:
+    labels = options.loss == "logistic"
+    choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
     _, sample, notices = take_public(open_table(options.public), choice, options.features)
-    limit = choose_limit(public_model(SquaredLoss(), options.regularization, sample))
-    oracle = Oracle.of(sample, Objective(SquaredLoss(), options.regularization, limit), options.seed)
+    fewest = min(question.records)
+    if fewest <= sample.parameters:
+        raise BadInput(
+            f"an owner of {fewest} records for a model of {sample.parameters} numbers, which it could not train alone",
+            remedy=f"give more than {sample.parameters} records an owner, or fewer --features",
+            value=fewest,
+        )
+    loss = choose(options.loss, options.huber_threshold if options.loss == "huber" else 0.0)
+    limit = choose_limit(public_model(loss, options.regularization, sample))
+    oracle = Oracle.of(sample, Objective(loss, options.regularization, limit), options.seed)
     singular = oracle.view.singular
     told = [f"the public rows do not vary in {singular} directions: there the regularizer decides"] if singular else []
     return oracle, [*notices, *told]
@@ -161,6 +183,7 @@ def _tell(
         records=total,
         epsilon=max(guarantee.epsilon for guarantee in question.guarantees),
         delta=options.delta,
+        loss=options.loss,
         public=PublicTold(oracle.view.sample.records, oracle.view.public_model(total)),
         heterogeneity=options.heterogeneity,
         target=options.target,
@@ -172,19 +195,32 @@ def _tell(
 def _range(options: ForecastOptions, question: Question) -> list[tuple[float, Question]]:
     """The question asked for one value after another."""
     size, guarantee, count = question.records[0], question.guarantees[0], len(question.records)
-    kappa = options.heterogeneity
+
+    def ask(owners: int, records: int, promise: Guarantee) -> Question:
+        return Question((records,) * owners, (promise,) * owners, options.heterogeneity)
+
+    epsilons = _FEW_EPSILONS if options.vary == "join" else _EPSILONS
+    promises = {epsilon: Guarantee.of(epsilon, options.delta) for epsilon in epsilons}
     if options.vary == "epsilon":
-        return [(e, Question((size,) * count, (Guarantee.of(e, options.delta),) * count, kappa)) for e in _EPSILONS]
+        return [(epsilon, ask(count, size, promise)) for epsilon, promise in promises.items()]
     if options.vary == "owners":
-        return [(float(n), Question((size,) * n, (guarantee,) * n, kappa)) for n in _OWNERS]
-    return [(float(n), Question((n,) * count, (guarantee,) * count, kappa)) for n in _RECORDS]
-
-
-def _values(vary: str) -> tuple[float, ...]:
-    return {"epsilon": _EPSILONS, "owners": _OWNERS, "records": _RECORDS}[vary]
+        return [(float(owners), ask(owners, size, guarantee)) for owners in _OWNERS]
+    if options.vary == "records":
+        return [(float(records), ask(count, records, guarantee)) for records in _RECORDS]
+    return [(epsilon, ask(n, size, promise)) for n in _CROWDS for epsilon, promise in promises.items()]
 
 
 def _row(oracle: Oracle, question: Question, value: float, options: ForecastOptions) -> Varying:
-    found = _ask(oracle, question, options)
-    alone = oracle.alone(question)
-    return Varying(value, found.relative_fitness, found.interval(), alone, judge(found, alone), found.rule)
+    found, alone = _ask(oracle, question, options), oracle.alone(question)
+    return Varying(
+        value=value,
+        owners=len(question.records),
+        records=question.records[0],
+        epsilon=question.guarantees[0].epsilon,
+        relative_fitness=found.relative_fitness,
+        interval=found.interval(),
+        alone=alone,
+        public=oracle.view.public_model(sum(question.records)),
+        verdict=judge(found, alone),
+        rule=found.rule,
+    )

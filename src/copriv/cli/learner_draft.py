@@ -184,7 +184,7 @@ def _tell(options: DraftOptions, file: StudyFile, candidates: list[Study], *, as
     typer.echo(f"  rule      {terms.rule}, at most {terms.answers} answers of each owner ({terms.meeting})")
     typer.echo(f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}")
     _compare(shown, options)
-    typer.echo(f"next: copriv learner init {options.out}")
+    typer.echo(f"next: copriv train --study {options.out} (here), or copriv learner init {options.out} (a consortium)")
 
 
 def _compare(shown: list[Candidate], options: DraftOptions) -> None:
@@ -203,8 +203,33 @@ def _compare(shown: list[Candidate], options: DraftOptions) -> None:
     Console().print(table)
     if len(shown) > 1:
         first, second = shown[:2]
-        more = f"{second.foreseen / first.foreseen - 1:.0%} more"
+        typer.echo(f"taken: {first.rule} with {first.mechanism} noise")
         typer.echo(
-            f"taken: {first.rule} with {first.mechanism} noise; the runner-up, {second.rule} with {second.mechanism} "
-            f"noise and {second.answers} answers of each owner, should cost {more}"
+            f"the runner-up, {second.rule} with {second.mechanism} noise and {second.answers} answers of each owner, "
+            f"should cost {_times(second.foreseen / first.foreseen)}: {_why(first, second)}"
         )
+
+
+def _times(ratio: float) -> str:
+    """How much more, as people say it.
+
+    >>> _times(1.25), _times(12.4)
+    ('25% more', '12.4 times as much')
+    """
+    return f"{ratio - 1:.0%} more" if ratio < 2 else f"{ratio:.3g} times as much"
+
+
+def _why(first: Candidate, second: Candidate) -> str:
+    """Where the second spends what the first saves."""
+    reasons = []
+    if second.answers != first.answers:
+        fewer, most = sorted((first.answers, second.answers))
+        spread = f"each of its {second.answers} answers has 1/{second.answers} of the budget"
+        reasons.append(spread if second.answers == most else f"it learns from {fewer} answers instead of {most}")
+    if second.rule == first.rule and second.mechanism != first.mechanism:
+        reasons.append(f"{second.mechanism} noise is louder here than {first.mechanism} noise")
+    if first.rule == "newton" and second.rule != "newton":
+        reasons.append("it starts from nothing, and newton from the public model")
+    if second.rule == "statistics":
+        reasons.append("it has second moments to hide, many more numbers than a gradient has")
+    return ", and ".join(reasons) or "it makes less of the same answers"

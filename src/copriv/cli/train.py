@@ -56,6 +56,7 @@ def _option(names: str, panel: str, help_text: str, metavar: str | None = None) 
 
 
 def train(
+    context: typer.Context,
     data: Annotated[
         Path | None, _option("--data", _DATA, "A CSV or Parquet table. Without it, synthetic records.")
     ] = None,
@@ -72,6 +73,10 @@ def train(
     ] = False,
     positive_above: Annotated[
         float | None, _option("--positive-above", _DATA, "For the logistic loss: targets above this are positive.")
+    ] = None,
+    study: Annotated[
+        Path | None,
+        _option("--study", _LEARNING, "Train under the terms of this study file, as `copriv plan` writes it."),
     ] = None,
     dictionary: Annotated[
         Path | None,
@@ -168,6 +173,10 @@ def train(
         copriv train --data loans.csv --target int_rate --owner-column addr_state --min-records 500 --epsilon 10
 
     The last 10,000 rows are taken as public: they fit the features, the clip and the step. Nothing else does.
+
+    Under terms that are agreed already (all rows are private then, and the public ones lie beside the study file):
+
+        copriv train --study study.toml --data loans.csv --owner-column bank
     """
     from copriv.cli.train_job import run_job
     from copriv.cli.train_options import TrainOptions
@@ -210,6 +219,14 @@ def train(
             out=out,
             ledgers=ledgers,
             as_json=as_json,
+            study=study,
         ),
         resume,
+        tuple(name for name in context.params if _is_given(context, name)),
     )
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether the user has typed an option, be it with its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

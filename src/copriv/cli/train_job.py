@@ -20,6 +20,7 @@ from rich.console import Console
 from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
 from copriv.cli.progress import bar
 from copriv.cli.train_options import TrainOptions, check_guarantee, make_wishes, take_records
+from copriv.cli.train_study import add_public_rows, open_study, settle
 from copriv.entropy import fresh_seed, secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
@@ -27,6 +28,7 @@ from copriv.records.intake import Intake
 from copriv.report import run_folder
 from copriv.report.figures import Run, figures
 from copriv.report.table import show
+from copriv.simulation.agreed import follow_terms
 from copriv.simulation.consortium import Consortium, Watch, assemble, measure, run
 from copriv.simulation.study import Noise, Study, design
 from copriv.vectors import FloatArray
@@ -59,11 +61,11 @@ class Job:
         return "seeded" if self.options.simulate else "secure"
 
 
-def run_job(options: TrainOptions, resume: Path | None = None) -> None:
-    """The whole of `copriv train`."""
+def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str, ...] = ()) -> None:
+    """The whole of `copriv train`; `given` names the options that the user has typed."""
     started = time.perf_counter()
     console = Console(stderr=True)
-    job = _begin(options) if resume is None else _reopen(resume, options)
+    job = _begin(options, given) if resume is None else _reopen(resume, options)
     check_guarantee(job.options)
     intake, study = _prepare(job, console)
     consortium = _assemble(job, intake, study)
@@ -84,7 +86,9 @@ def run_job(options: TrainOptions, resume: Path | None = None) -> None:
         show(told, Console())
 
 
-def _begin(options: TrainOptions) -> Job:
+def _begin(options: TrainOptions, given: tuple[str, ...]) -> Job:
+    if options.study is not None:
+        options = settle(options, open_study(options.study), given)
     folder = options.out or Path("runs") / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     run_folder.require_new(folder)
     return Job(options, fresh_seed() if options.seed is None else options.seed, folder, resumed=False)
@@ -112,10 +116,20 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         console.print(f"note: {notice}", style="dim", highlight=False)
     if job.noise == "secure" and job.options.data is not None and job.options.ledgers is None:
         console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
-    with bar(console, "choosing rule, clip and step on the public rows"):
-        study = design(intake, make_wishes(job.options, intake, job.seed))
+    intake, study = _design(job, intake, console)
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
     return intake, study
+
+
+def _design(job: Job, intake: Intake, console: Console) -> tuple[Intake, Study]:
+    """The study as a file has it, or as the public rows suggest."""
+    wishes, agreed = make_wishes(job.options, intake, job.seed), job.options.study
+    if agreed is None:
+        with bar(console, "choosing rule, clip and step on the public rows"):
+            return intake, design(intake, wishes)
+    with bar(console, "setting up the study"):
+        known = add_public_rows(intake, agreed)
+        return known, follow_terms(open_study(agreed).terms, known, wishes)
 
 
 def _describe(study: Study) -> str:

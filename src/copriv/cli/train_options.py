@@ -70,6 +70,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True):
     out: Path | None
     ledgers: Path | None
     as_json: bool
+    study: Path | None = None
 
 
 def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:

@@ -4,7 +4,8 @@ In one direction, with u, d_i and v_i as for Algorithm 1 (`paper_alike`), an ans
 
     u ← G_i u + r_i + B_i (d_i + w),    G_i = 1 − s(2λ + N s_i h),  B_i = s N s_i,    s_i = n_i/n, s the step.
 
-The model is the mean of the second half, so E S, E S², E S u and E S d_i of the running sum S are carried along.
+The model is the mean of the second half, so E S, E S², E S u and E S d_i of the running sum S are carried along. All
+E u d_i grow by one factor, so E u d_i = γ_i B_i v_i φ with one φ for all owners: a hundred kinds cost what one costs.
 """
 
 from __future__ import annotations
@@ -21,42 +22,42 @@ from copriv.vectors import FloatArray, compiled_parallel, compiled_reordered
 
 def follow_averaged(rule: AveragedRule, landscape: Landscape, kinds: Kinds) -> Path:
     """Moments of the model minus θ* after every answer of the rule's horizon, and how far θ wanders."""
-    lam, theta = landscape.regularization, landscape.optimum
+    theta, motion = landscape.optimum, motion_of(rule, landscape, kinds)
+    mean, second = np.empty((2, theta.size, rule.horizon))
+    wander = np.empty((theta.size, 1))
+    set_num_threads(worth_waking(rule.horizon * theta.size))
+    _directions(motion, theta, landscape.stiffness, rule.horizon // 2, mean, second, wander)
+    return Path(mean.T, second.T, wander)
+
+
+def motion_of(rule: AveragedRule, landscape: Landscape, kinds: Kinds) -> FloatArray:
+    """All that an answer does to moments (one row a direction): sums over owners of what each one does.
+
+    Columns: G, r, G², 2Gr, the constant of E u², E u d in E u², E S d in E S u, how far θ* moves, Σ s_i d_i in E u d.
+    """
+    lam, theta, met = landscape.regularization, landscape.optimum, kinds.counts * kinds.availability
     pulls = rule.step * kinds.owners * kinds.shares
     slopes = 1 - 2 * lam * rule.step - np.outer(landscape.curvatures, pulls)
     shifts = 2 * lam * np.outer(theta, pulls - rule.step)
-    mean, second = np.empty((2, rule.horizon, theta.size))
-    wander = np.empty((theta.size, 1))
-    set_num_threads(worth_waking(rule.horizon * theta.size * kinds.counts.size))
-    _directions(
-        kinds.counts,
-        kinds.availability,
-        kinds.shares,
-        slopes,
-        shifts,
-        pulls,
-        (pulls * kinds.deviations) ** 2,
-        np.outer(landscape.spread, kinds.differences),
-        theta,
-        landscape.stiffness,
-        rule.horizon // 2,
-        mean,
-        second,
-        wander,
+    noise, variances = (pulls * kinds.deviations) ** 2, np.outer(landscape.spread, kinds.differences)
+    learnt = kinds.availability * pulls * variances
+    columns = (
+        slopes @ met,
+        shifts @ met,
+        slopes**2 @ met,
+        2 * (slopes * shifts) @ met,
+        (shifts**2 + pulls**2 * variances + noise) @ met,
+        2 * (slopes * learnt) @ (met * pulls),
+        learnt @ (met * pulls),
+        variances @ (kinds.shares**2 * kinds.counts) / landscape.stiffness**2,
+        learnt @ (kinds.counts * kinds.shares),
     )
-    return Path(mean, second, wander)
+    return np.stack(columns, axis=1)
 
 
 @compiled_parallel
 def _directions(
-    counts: FloatArray,
-    gammas: FloatArray,
-    shares: FloatArray,
-    slopes: FloatArray,
-    shifts: FloatArray,
-    pulls: FloatArray,
-    noise: FloatArray,
-    variances: FloatArray,
+    motion: FloatArray,
     optimum: FloatArray,
     stiffness: FloatArray,
     skipped: int,
@@ -65,13 +66,12 @@ def _directions(
     wander: FloatArray,
 ) -> None:
     for j in prange(optimum.size):
-        settings = (counts, gammas, shares, slopes[j], shifts[j], pulls, noise, variances[j])
-        _follow(settings, optimum[j], stiffness[j], skipped, mean[:, j], second[:, j], wander[j])
+        _follow(motion[j], optimum[j], stiffness[j], skipped, mean[j], second[j], wander[j])
 
 
 @compiled_reordered
 def _follow(
-    settings: tuple[FloatArray, ...],
+    motion: FloatArray,
     optimum: float,
     stiffness: float,
     skipped: int,
@@ -80,20 +80,14 @@ def _follow(
     wander: FloatArray,
 ) -> None:
     """One direction. Names: m and q moments of u, c those with d; total, square, cross and kept those of the sum S."""
-    counts, gammas, shares, slopes, shifts, pulls, noise, variances = settings
-    met = counts * gammas
-    moved = np.sum(shares**2 * counts * variances) / stiffness**2
-    slope, shift = np.sum(met * slopes), np.sum(met * shifts)
-    steady = np.sum(met * (shifts**2 + pulls**2 * variances + noise))
-    squared, mixed = np.sum(met * slopes**2), 2 * np.sum(met * slopes * shifts)
-    m, q, total, square, cross = -optimum, optimum**2, 0.0, 0.0, 0.0
-    c, kept = np.zeros((2, counts.size))
+    slope, shift, squared, mixed, steady, felt, carried, moved, shared = motion
+    m, q, total, square, cross, c, kept = -optimum, optimum**2, 0.0, 0.0, 0.0, 0.0, 0.0
     wander[0] = 0.0
     for k in range(mean.size):
-        cross = slope * cross + shift * total + np.sum(met * pulls * kept)
-        q = squared * q + mixed * m + 2 * np.sum(met * slopes * pulls * c) + steady
+        cross = slope * cross + shift * total + carried * kept
+        q = squared * q + mixed * m + felt * c + steady
         m = slope * m + shift
-        c[:] = slope * c + gammas * pulls * variances
+        c = slope * c + 1
         wander[0] = max(wander[0], q - m**2)
         if k >= skipped:
             square += 2 * cross + q
@@ -101,8 +95,8 @@ def _follow(
             total += m
             kept += c
             counted = k + 1 - skipped
-            found, power, known = total / counted, square / counted**2, np.sum(counts * shares * kept) / counted
+            found, power, known = total / counted, square / counted**2, shared * kept / counted
         else:
-            found, power, known = m, q, np.sum(counts * shares * c)
+            found, power, known = m, q, shared * c
         mean[k] = found
         second[k] = power - 2 * known / stiffness + moved

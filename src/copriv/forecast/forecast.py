@@ -8,17 +8,16 @@ variances stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from copriv.forecast.public import leave_out
+from copriv.forecast.public import GROUPS, leave_out
 from copriv.losses.sample import Sample
 
 RuleName = Literal["paper", "averaged", "newton"]
-_GROUPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,16 @@ class Forecast:
         return float(low), float(high)
 
 
-def jackknife(sample: Sample, expected: Callable[[Sample], float], groups: int = _GROUPS) -> float:
+def jackknife(sample: Sample, expected: Callable[[Sample], float], groups: int = GROUPS) -> float:
     """The standard error of a figure that is worked out from public rows."""
-    found = np.asarray([expected(rest) for rest in leave_out(sample, groups)])
-    return float(np.sqrt((groups - 1) / groups * np.sum((found - found.mean()) ** 2)))
+    return spread_of_rests([expected(rest) for rest in leave_out(sample, groups)])
+
+
+def spread_of_rests(found: Sequence[float]) -> float:
+    """The standard error of a figure, from what it is without one group of public rows after another.
+
+    >>> spread_of_rests([1.0, 2.0])
+    0.5
+    """
+    values, groups = np.asarray(found), len(found)
+    return float(np.sqrt((groups - 1) / groups * np.sum((values - values.mean()) ** 2)))

@@ -7,6 +7,7 @@ equal owners cost what one costs.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,14 +50,17 @@ class Kinds:
         """
         apart = [0.0] * len(records) if differences is None else differences
         require_owners(records, availability, deviations, apart)
-        table = np.column_stack([availability, np.asarray(records) / sum(records), deviations, apart])
-        found, counts = np.unique(table, axis=0, return_counts=True)
-        return cls(counts.astype(np.float64), *(np.ascontiguousarray(column) for column in found.T))
+        total = sum(records)
+        shares = [size / total for size in records]
+        found = Counter(zip(availability, shares, deviations, apart, strict=True))
+        columns = np.asarray(sorted(found), dtype=np.float64).T
+        counts = np.asarray([found[kind] for kind in sorted(found)], dtype=np.float64)
+        return cls(counts, *(np.ascontiguousarray(column) for column in columns))
 
     @property
     def owners(self) -> int:
         """How many owners there are (N)."""
-        return int(np.sum(self.counts))
+        return round(float(np.sum(self.counts)))
 
 
 def require_owners(

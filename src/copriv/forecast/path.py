@@ -39,6 +39,10 @@ class Path:
         """E ψ after every meeting."""
         return np.asarray(self.second @ landscape.stiffness / (2 * landscape.best))
 
+    def end(self, landscape: Landscape) -> float:
+        """E ψ after the last meeting."""
+        return float(self.second[-1] @ landscape.stiffness / (2 * landscape.best))
+
     def deviation(self, landscape: Landscape) -> FloatArray:
         """Standard deviation of ψ between trainings, for a Gaussian model."""
         variance = np.maximum(self.second - self.mean**2, 0.0)

@@ -11,30 +11,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from copriv.errors import BadInput
 from copriv.forecast.landscape import Landscape
+from copriv.losses.loss import Loss
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import average_curvature, average_gradient, average_value, gradient_norms, record_slopes
 from copriv.losses.quadratic import Statistics
 from copriv.losses.sample import Sample
+from copriv.losses.squared import SquaredLoss
 from copriv.vectors import FloatArray, Norm
 
+GROUPS = 10
+_SQUARED = SquaredLoss()
+_WIDE_BOX = 1e6
 # Below this share of the largest eigenvalue a direction is one in which the public rows do not vary.
 _SINGULAR = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PublicView:
-    """The squared loss on the public rows.
+    """The loss on the public rows; what does not depend on a question is worked out once.
 
     Args:
         sample: the public rows.
-        statistics: H, c, m of them.
+        statistics: H, c, m of the squared loss; of another, those of its parabola at the public model.
         covariance: Σ, of one record's gradient at the public model.
         model: the public model.
         regularization: λ.
         singular: directions in which the public rows do not vary, where λ alone decides.
+        loss: what a mistake costs.
     """
 
     sample: Sample
@@ -43,9 +53,10 @@ class PublicView:
     model: FloatArray
     regularization: float
     singular: int
+    loss: Loss = _SQUARED
 
     @classmethod
-    def of(cls, sample: Sample, regularization: float) -> PublicView:
+    def of(cls, sample: Sample, regularization: float, loss: Loss = _SQUARED) -> PublicView:
         """From public rows, of which there have to be more than features."""
         if sample.records <= sample.parameters:
             raise BadInput(
@@ -53,29 +64,62 @@ class PublicView:
                 remedy=f"give more than {sample.parameters} public rows, or fewer features",
                 value=sample.records,
             )
-        statistics = Statistics.of(sample)
+        if isinstance(loss, SquaredLoss):
+            statistics = Statistics.of(sample)
+            model = statistics.minimiser(regularization)
+        else:
+            model = minimise(Objective(loss, regularization, _WIDE_BOX), sample)
+            statistics = _parabola(loss, sample, model)
         eigenvalues = np.linalg.eigvalsh(statistics.curvature)
-        model = statistics.minimiser(regularization)
-        gradients = 2 * sample.columns * (model @ sample.columns - sample.targets)
+        gradients = sample.columns * record_slopes(loss, sample, model)
         covariance = gradients @ gradients.T / (sample.records - sample.parameters)
         singular = int(np.sum(eigenvalues < _SINGULAR * eigenvalues[-1]))
-        return cls(sample, statistics, covariance, model, regularization, singular)
+        return cls(sample, statistics, covariance, model, regularization, singular, loss)
 
-    @property
+    @cached_property
+    def rests(self) -> tuple[PublicView, ...]:
+        """The same without one group of public rows after another, for a jackknife."""
+        return tuple(PublicView.of(rest, self.regularization, self.loss) for rest in leave_out(self.sample, GROUPS))
+
+    @cached_property
     def strain(self) -> float:
         """tr(A⁻¹Σ)/2: what a model of n records costs more than the population's best, times n."""
         hessian = self.statistics.curvature + 2 * self.regularization * np.eye(self.model.size)
         return float(np.trace(np.linalg.solve(hessian, self.covariance))) / 2
 
+    @cached_property
+    def fitness(self) -> float:
+        """Of the public model on the public rows."""
+        return self.statistics.fitness(self.model, self.regularization)
+
+    @cached_property
+    def steepest(self) -> float:
+        """The largest eigenvalue of A."""
+        return float(np.linalg.eigvalsh(self.statistics.curvature)[-1]) + 2 * self.regularization
+
     def best(self, records: int) -> float:
         """f(θ*) to be expected on so many private records."""
-        seen = self.statistics.fitness(self.model, self.regularization)
-        return seen + self.strain * (1 / self.sample.records - 1 / records)
+        return self.fitness + self.strain * (1 / self.sample.records - 1 / records)
+
+    @cached_property
+    def _landscape(self) -> Landscape:
+        return Landscape.of(self.statistics, self.regularization, self.covariance)
 
     def landscape(self, records: int) -> Landscape:
         """The fitness of so many private records, and how far one record's gradient strays."""
-        found = Landscape.of(self.statistics, self.regularization, self.covariance)
-        return replace(found, best=self.best(records))
+        return replace(self._landscape, best=self.best(records))
+
+    @cached_property
+    def _longest(self) -> dict[Norm, float]:
+        return {}
+
+    def largest_gradient(self, norm: Norm) -> float:
+        """Of any public row, where training starts and where it should end: a clip that hardly ever binds."""
+        if norm not in self._longest:
+            places = (np.zeros_like(self.model), self.model)
+            longest = max(float(np.max(gradient_norms(self.loss, self.sample, theta, norm))) for theta in places)
+            self._longest[norm] = float(f"{max(longest, 1e-9):.3g}")
+        return self._longest[norm]
 
     def alone(self, records: Sequence[int], owner: int, heterogeneity: float = 0.0) -> float:
         """ψ that an owner's own model may be expected to reach on all owners' records.
@@ -108,6 +152,14 @@ class PublicView:
             gradients = 2 * residuals * lengths
             lost = max(lost, float(np.sum(np.maximum(gradients - clip, 0)) / max(np.sum(gradients), math.ulp(1.0))))
         return lost
+
+
+def _parabola(loss: Loss, sample: Sample, model: FloatArray) -> Statistics:
+    """The quadratic with the value, the slope and the curvature that a loss has at a model."""
+    curvature = average_curvature(loss, sample, model)
+    offset = curvature @ model - average_gradient(loss, sample, model)
+    power = average_value(loss, sample, model) - float(model @ curvature @ model / 2 - offset @ model)
+    return Statistics(curvature, offset, power, sample.records)
 
 
 def leave_out(sample: Sample, groups: int) -> list[Sample]:

@@ -8,36 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.forecast.averaged_alike import follow_averaged
-from copriv.forecast.forecast import Forecast, jackknife
+from copriv.forecast.forecast import Forecast, spread_of_rests
+from copriv.forecast.hindsight import Hindsight
 from copriv.forecast.kinds import Kinds
 from copriv.forecast.landscape import Landscape
-from copriv.forecast.paper_alike import follow_paper
 from copriv.forecast.path import Path
 from copriv.forecast.public import PublicView
+from copriv.forecast.trial import AveragedTrial, PaperTrial, Trial
 from copriv.losses.objective import Objective
-from copriv.losses.passes import gradient_norms
-from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.rules.averaged import AveragedRule
-from copriv.rules.paper import CentralStep, PaperRule
+from copriv.rules.paper import CentralStep
 from copriv.rules.prospect import Prospects
 from copriv.schedule.poisson import availability, likely_answers
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Norm
 
 Promised = Callable[[tuple[int, ...]], Sequence[float]]
 _STEPS = 14
+_STRIDE = 3
 _ROUNDS = (2, 4, 8, 16, 32, 64, 128)
 _ANSWERS = (1, 2)
+# The best of every third step of the ladder costs a few times as much as the best of all at most.
+_HOPELESS = 50.0
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
 _CLIPPED = 0.01
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Owners:
     """Whom a forecast is for.
 
@@ -55,7 +56,7 @@ class Owners:
     rates: tuple[float, ...] | None = None
     heterogeneity: float = 0.0
 
-    @property
+    @cached_property
     def gammas(self) -> tuple[float, ...]:
         """γ_i."""
         return tuple(availability(self.rates or (1.0,) * len(self.records)).tolist())
@@ -73,102 +74,125 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is settled beforehand; None is for the forecast to choose."""
+    """What is settled beforehand; None is for the forecast to choose.
+
+    `beaten` is an E ψ that another rule has: whatever is far above it at first sight is not looked at twice.
+    """
 
     horizon: int | None = None
     step: float | None = None
     clip: float | None = None
     central: CentralStep = CentralStep.PROOF
-
-
-def largest_gradient(public: Sample, model: FloatArray, norm: Norm) -> float:
-    """Of any public row, where training starts and where it should end: a clip that hardly ever binds."""
-    places = (np.zeros_like(model), model)
-    longest = max(float(np.max(gradient_norms(SquaredLoss(), public, theta, norm))) for theta in places)
-    return float(f"{max(longest, 1e-9):.3g}")
+    beaten: float = 0.0
 
 
 def forecast_paper(view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Forecast:
     """Algorithm 1 at its best step."""
     _require_squared(objective)
-    horizon = choice.horizon or 1000
-    clip = choice.clip or largest_gradient(view.sample, view.model, owners.norm)
-    caps = owners.caps(horizon)
-    kinds = owners.kinds([clip * unit for unit in owners.promised(caps)])
-    share = max(n / (gamma * sum(owners.records)) for n, gamma in zip(owners.records, owners.gammas, strict=True))
-
-    def follow(landscape: Landscape, step: float) -> Path:
-        rule = PaperRule(
-            landscape.optimum.size,
-            owners.records,
-            owners.gammas,
-            step,
-            objective.regularization,
-            objective.limit,
-            choice.central,
-        )
-        return follow_paper(rule, landscape, kinds, horizon)
-
-    draft = Forecast("paper", 0.0, 0.0, 0.0, max(caps), horizon, 0.0, clip)
-    steps = [choice.step] if choice.step else _steps(view, share)
-    return _finish(draft, view, objective, owners, follow, steps)
+    return doubt_moments(expect_paper(view, objective, owners, choice), view, objective, owners, choice)
 
 
 def forecast_averaged(view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Forecast:
     """Averaged steps at their best step and horizon."""
     _require_squared(objective)
-    count = len(owners.records)
-    clip = choice.clip or largest_gradient(view.sample, view.model, owners.norm)
-    horizons = [choice.horizon] if choice.horizon else [rounds * count for rounds in _ROUNDS]
-    share = max(owners.records) * count / sum(owners.records)
-    steps = [choice.step] if choice.step else _steps(view, share)
-    found = []
-    for horizon in horizons:
-        caps = owners.caps(horizon)
-        kinds = owners.kinds([clip * unit for unit in owners.promised(caps)])
-
-        def follow(landscape: Landscape, step: float, kinds: Kinds = kinds, horizon: int = horizon) -> Path:
-            rule = AveragedRule(
-                landscape.optimum.size, owners.records, step, horizon, objective.regularization, objective.limit
-            )
-            return follow_averaged(rule, landscape, kinds)
-
-        draft = Forecast("averaged", 0.0, 0.0, 0.0, max(caps), horizon, 0.0, clip)
-        found.append(_finish(draft, view, objective, owners, follow, steps, doubted=len(horizons) == 1))
-    best = min(found, key=lambda forecast: forecast.relative_fitness)
-    if len(horizons) == 1:
-        return best
-    return forecast_averaged(view, objective, owners, replace(choice, horizon=best.horizon, step=best.step))
+    return doubt_moments(expect_averaged(view, objective, owners, choice), view, objective, owners, choice)
 
 
 def forecast_newton(view: PublicView, objective: Objective, owners: Owners, prospects: Prospects) -> Forecast:
     """Public Newton at its best clip and number of answers; `prospects` are those of the same public rows."""
+    return doubt_newton(expect_newton(owners, prospects), owners, Hindsight(view, objective))
+
+
+def expect_paper(view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Forecast:
+    """Algorithm 1 without the doubt that public rows leave."""
+    horizon = choice.horizon or 1000
+    trial = _trial("paper", view, objective, owners, replace(choice, horizon=horizon))
+    share = max(n / (gamma * sum(owners.records)) for n, gamma in zip(owners.records, owners.gammas, strict=True))
+    landscape = view.landscape(sum(owners.records))
+    step, _ = _best_step(partial(trial.end, landscape), _steps(view, share, choice), choice.beaten)
+    draft = Forecast("paper", 0.0, 0.0, 0.0, max(owners.caps(horizon)), horizon, step, _clip(view, owners, choice))
+    return _tell(draft, view, objective, owners, trial.follow(landscape, step), landscape)
+
+
+def expect_averaged(view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Forecast:
+    """Averaged steps without that doubt."""
+    count, clip = len(owners.records), _clip(view, owners, choice)
+    horizons = [choice.horizon] if choice.horizon else [rounds * count for rounds in _ROUNDS]
+    steps = _steps(view, max(owners.records) * count / sum(owners.records), choice)
+    landscape, found = view.landscape(sum(owners.records)), []
+    for horizon in horizons:
+        trial = _trial("averaged", view, objective, owners, replace(choice, horizon=horizon))
+        step, cost = _best_step(partial(trial.end, landscape), steps, choice.beaten)
+        found.append((_finite(cost), horizon, step, trial))
+    _, horizon, step, trial = min(found, key=lambda entry: entry[0])
+    draft = Forecast("averaged", 0.0, 0.0, 0.0, max(owners.caps(horizon)), horizon, step, clip)
+    return _tell(draft, view, objective, owners, trial.follow(landscape, step), landscape)
+
+
+def expect_newton(owners: Owners, prospects: Prospects) -> Forecast:
+    """Public Newton without that doubt."""
     units = {k: owners.promised((k,) * len(owners.records)) for k in _ANSWERS}
     best = prospects.best(owners.records, units, owners.heterogeneity)
-
-    def expected(rest: Sample) -> float:
-        there = Prospects.of(rest, objective, owners.norm, clips=(best.clip,))
-        alike = replace(there, records=view.sample.records)
-        return alike.best(owners.records, {best.answers: units[best.answers]}, owners.heterogeneity).cost
-
-    doubt = jackknife(view.sample, expected)
     horizon = best.answers * len(owners.records)
-    return Forecast("newton", best.cost, best.deviation, doubt, best.answers, horizon, 0.0, best.clip)
+    return Forecast("newton", best.cost, best.deviation, 0.0, best.answers, horizon, 0.0, best.clip)
 
 
-def _steps(view: PublicView, share: float) -> list[float]:
-    """From the largest stable step down by factors of 2."""
-    steepest = float(np.linalg.eigvalsh(view.statistics.curvature)[-1]) + 2 * view.regularization
-    return [_digits(2 / (share * steepest) * 0.5 ** (k + 0.5)) for k in range(_STEPS)]
+def doubt_moments(
+    forecast: Forecast, view: PublicView, objective: Objective, owners: Owners, choice: Choice
+) -> Forecast:
+    """With the doubt about moments: what they are without one group of public rows after another."""
+    settled = replace(choice, horizon=forecast.horizon, clip=forecast.clip)
+    trial, total = _trial(forecast.rule, view, objective, owners, settled), sum(owners.records)
+    return replace(
+        forecast, doubt=spread_of_rests([trial.end(rest.landscape(total), forecast.step) for rest in view.rests])
+    )
 
 
-def _best_step(cost: Callable[[float], float], steps: Sequence[float]) -> float:
-    """The step of least cost: the best of a coarse ladder, and then between its neighbours."""
-    costs = {step: cost(step) for step in steps}
+def doubt_newton(forecast: Forecast, owners: Owners, hindsight: Hindsight) -> Forecast:
+    """With the doubt about the prospect."""
+    units = {forecast.answers: owners.promised((forecast.answers,) * len(owners.records))}
+    rests = hindsight.prospects(owners.norm, forecast.clip)
+    return replace(
+        forecast,
+        doubt=spread_of_rests([rest.best(owners.records, units, owners.heterogeneity).cost for rest in rests]),
+    )
+
+
+def _trial(rule: str, view: PublicView, objective: Objective, owners: Owners, choice: Choice) -> Trial:
+    """A rule with everything settled but its step."""
+    horizon, clip = choice.horizon or 1, _clip(view, owners, choice)
+    kinds = owners.kinds([clip * unit for unit in owners.promised(owners.caps(horizon))])
+    if rule == "paper":
+        return PaperTrial(objective, owners.records, owners.gammas, kinds, horizon, choice.central)
+    return AveragedTrial(objective, owners.records, kinds, horizon)
+
+
+def _clip(view: PublicView, owners: Owners, choice: Choice) -> float:
+    return choice.clip or view.largest_gradient(owners.norm)
+
+
+def _steps(view: PublicView, share: float, choice: Choice) -> list[float]:
+    """The one that is settled; else from the largest stable step down by factors of 2."""
+    if choice.step:
+        return [choice.step]
+    return [_digits(2 / (share * view.steepest) * 0.5 ** (k + 0.5)) for k in range(_STEPS)]
+
+
+def _best_step(cost: Callable[[float], float], steps: Sequence[float], beaten: float = 0.0) -> tuple[float, float]:
+    """The step of least cost, and that: the best of some of a ladder, of its neighbours, and of what lies between."""
+    costs: dict[float, float] = {}
+
+    def best_of(candidates: Sequence[float]) -> float:
+        costs.update({step: _finite(cost(step)) for step in candidates if step not in costs})
+        return min(costs, key=lambda step: costs[step])
+
+    place = steps.index(best_of(steps[::_STRIDE]))
+    if costs[steps[place]] > _HOPELESS * beaten > 0:
+        return steps[place], costs[steps[place]]
+    best = best_of(steps[max(place - _STRIDE + 1, 0) : place + _STRIDE])
     if len(steps) > 1:
-        rough = min(costs, key=lambda step: _finite(costs[step]))
-        costs |= {step: cost(step) for factor in (0.6, 0.77, 1.3, 1.68) for step in [_digits(rough * factor)]}
-    return min(costs, key=lambda step: _finite(costs[step]))
+        best = best_of([_digits(best * factor) for factor in (0.6, 0.77, 1.3, 1.68)])
+    return best, costs[best]
 
 
 def _finite(cost: float) -> float:
@@ -179,32 +203,14 @@ def _digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _finish(
-    draft: Forecast,
-    view: PublicView,
-    objective: Objective,
-    owners: Owners,
-    follow: Callable[[Landscape, float], Path],
-    steps: Sequence[float],
-    *,
-    doubted: bool = True,
+def _tell(
+    draft: Forecast, view: PublicView, objective: Objective, owners: Owners, path: Path, landscape: Landscape
 ) -> Forecast:
-    """The best of some steps, with its deviation, doubt and caveats."""
-    total = sum(owners.records)
-    landscape = view.landscape(total)
-    step = _best_step(lambda candidate: float(follow(landscape, candidate).expected(landscape)[-1]), steps)
-    path = follow(landscape, step)
-
-    def expected(rest: Sample) -> float:
-        there = PublicView.of(rest, view.regularization).landscape(total)
-        return float(follow(there, step).expected(there)[-1])
-
+    """What the moments at the best setting say."""
     return replace(
         draft,
         relative_fitness=float(path.expected(landscape)[-1]),
         deviation=float(path.deviation(landscape)[-1]),
-        doubt=jackknife(view.sample, expected) if doubted else 0.0,
-        step=step,
         caveats=_caveats(view, objective, owners.norm, draft.clip, path, landscape),
     )
 
@@ -213,6 +219,8 @@ def _caveats(
     view: PublicView, objective: Objective, norm: Norm, clip: float, path: Path, landscape: Landscape
 ) -> tuple[str, ...]:
     """What would bind, and so make moments wrong."""
+    if not isinstance(objective.loss, SquaredLoss):
+        return (f"moments are of the squared loss, and this is the {objective.loss.name} loss",)
     found = []
     reach = path.reach(landscape)
     if reach > objective.limit:

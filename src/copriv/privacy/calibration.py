@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from copriv.errors import BadGuarantee, BadInput
@@ -86,6 +87,36 @@ def calibrate(
     return _gaussian(guarantee, answers, sensitivity, parameters, accountant, portion)
 
 
+def expected_deviation(
+    guarantee: Guarantee, *, answers: int, sensitivity: Sensitivity, accountant: Literal["zcdp", "pld"] = "pld"
+) -> float:
+    """Of the noise that `calibrate` would give each answer, but for its last digits: for whoever only forecasts.
+
+    >>> unit = Sensitivity(1.0, Norm.L1)
+    >>> exact = calibrate(Guarantee.of(1), answers=7, sensitivity=unit, parameters=3).mechanism.deviation
+    >>> math.isclose(expected_deviation(Guarantee.of(1), answers=7, sensitivity=unit), exact, rel_tol=1e-9)
+    True
+    """
+    if guarantee.pure:
+        share = _share(Amount(guarantee.nano_epsilon, "epsilon"), WHOLE, answers, guarantee)
+        return Laplace(_laplace_scale(sensitivity, share)).deviation
+    share = _share(Amount(_allowed(guarantee, accountant), "rho"), WHOLE, answers, guarantee)
+    return Gaussian(_gaussian_scale(sensitivity, share)).deviation
+
+
+@lru_cache(maxsize=4096)
+def _allowed(guarantee: Guarantee, accountant: Literal["zcdp", "pld"]) -> int:
+    return allowed_rho(guarantee, accountant)
+
+
+def _laplace_scale(sensitivity: Sensitivity, share: Amount) -> float:
+    return sensitivity.value * NANO / share.nano
+
+
+def _gaussian_scale(sensitivity: Sensitivity, share: Amount) -> float:
+    return sensitivity.value / math.sqrt(2 * share.nano / NANO)
+
+
 def mechanism_norm(guarantee: Guarantee) -> Norm:
     """The norm in which gradients are clipped under a guarantee: its mechanism's own."""
     return Laplace.norm if guarantee.pure else Gaussian.norm
@@ -95,8 +126,7 @@ def _laplace(
     guarantee: Guarantee, answers: int, sensitivity: Sensitivity, parameters: int, portion: Fraction
 ) -> Calibration:
     share = _share(Amount(guarantee.nano_epsilon, "epsilon"), portion, answers, guarantee)
-    scale = sensitivity.value * NANO / share.nano
-    mechanism, charge = _fit(Laplace, scale, share, sensitivity, parameters)
+    mechanism, charge = _fit(Laplace, _laplace_scale(sensitivity, share), share, sensitivity, parameters)
     return Calibration(guarantee, answers, mechanism, charge, share * answers, "pure")
 
 
@@ -108,15 +138,15 @@ def _gaussian(
     accountant: Literal["zcdp", "pld"],
     portion: Fraction,
 ) -> Calibration:
-    allowed = allowed_rho(guarantee, accountant)
+    allowed = _allowed(guarantee, accountant)
     share = _share(Amount(allowed, "rho"), portion, answers, guarantee)
-    scale = sensitivity.value / math.sqrt(2 * share.nano / NANO)
-    mechanism, charge = _fit(Gaussian, scale, share, sensitivity, parameters)
+    mechanism, charge = _fit(Gaussian, _gaussian_scale(sensitivity, share), share, sensitivity, parameters)
     return Calibration(guarantee, answers, mechanism, charge, share * answers, accountant)
 
 
 def _share(budget: Amount, portion: Fraction, answers: int, guarantee: Guarantee) -> Amount:
-    share = Amount(math.floor(budget.nano * portion) // answers, budget.measure)
+    whole = budget.nano if portion is WHOLE else math.floor(budget.nano * portion)
+    share = Amount(whole // answers, budget.measure)
     if share.nano == 0:
         part = "" if portion == WHOLE else f"{float(portion):g} of "
         raise BadGuarantee(

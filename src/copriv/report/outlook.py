@@ -1,9 +1,6 @@
-"""A forecast as it is told: one object, a small table, and a picture of what would be if."""
+"""A forecast as it is told: one object, and a small table of it and of what would be if."""
 
 from __future__ import annotations
-
-import csv
-from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -11,8 +8,8 @@ from rich.table import Table
 
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
-_AXES = {"epsilon": "ε of every owner", "owners": "owners N", "records": "records of every owner"}
+AXES = {"epsilon": "ε of every owner", "owners": "owners N", "records": "records of every owner"}
+_MARKS = {"join": "●", "stay": "·", "too close to call": "?"}
 _VERDICTS = {
     "join": "Join: the joint model should beat what an owner reaches alone.",
     "stay": "Stay: an owner's own model should beat the joint one.",
@@ -28,12 +25,16 @@ class PublicTold(msgspec.Struct):
 
 
 class Varying(msgspec.Struct):
-    """The forecast for one value of what is varied."""
+    """The forecast for one value of what is varied (with `join`, of ε), for owners all alike."""
 
     value: float
+    owners: int
+    records: int
+    epsilon: float
     relative_fitness: float
     interval: tuple[float, float]
     alone: float
+    public: float
     verdict: str
     rule: str
 
@@ -55,6 +56,7 @@ class ForecastTold(msgspec.Struct):
     records: int
     epsilon: float
     delta: float
+    loss: str
     public: PublicTold
     heterogeneity: float
     target: str
@@ -87,14 +89,14 @@ def show(told: ForecastTold, console: Console) -> None:
     for caveat in told.caveats:
         console.print(f"note: {caveat}", style="dim", highlight=False)
     if told.varied is not None:
-        console.print(_varied(told))
+        console.print(_where_joining_pays(told) if told.varied == "join" else _varied(told))
     console.print(_VERDICTS[told.verdict], style="bold")
     for file in told.files:
         console.print(file, style="dim", highlight=False)
 
 
 def _varied(told: ForecastTold) -> Table:
-    table = Table(title=f"varying {_AXES[told.varied or 'epsilon']}", title_justify="left")
+    table = Table(title=f"varying {AXES[told.varied or 'epsilon']}", title_justify="left")
     for heading in ("value", "expected ψ", "95 % interval", "alone", "rule", "verdict"):
         table.add_column(heading, justify="right")
     for row in told.table:
@@ -104,44 +106,18 @@ def _varied(told: ForecastTold) -> Table:
     return table
 
 
-def draw(told: ForecastTold, folder: Path) -> list[Path]:
-    """Write forecast_NAME.csv, .png and .svg of what was varied."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    name = f"forecast_{told.varied}"
-    values = [row.value for row in told.table]
-    with plt.rc_context(
-        {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "copriv"}
-    ):
-        figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-        low, high = ([row.interval[end] for row in told.table] for end in (0, 1))
-        axes.fill_between(values, low, high, color=_BLUE, alpha=0.15, label="95 % of trainings")
-        axes.loglog(values, [row.relative_fitness for row in told.table], color=_BLUE, label="together, expected")
-        axes.loglog(values, [row.alone for row in told.table], "--", color=_ORANGE, label="alone, expected")
-        axes.set_xlabel(_AXES[told.varied or "epsilon"])
-        axes.set_ylabel("relative fitness ψ")
-        axes.set_title(
-            f"forecast from {told.public.rows:,} public rows, per {told.unit} ({told.adjacency})", fontsize=10
-        )
-        axes.grid(visible=True, alpha=0.25)
-        axes.legend(frameon=False)
-        paths = [folder / f"{name}.{kind}" for kind in ("png", "svg")]
-        for path in paths:
-            figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-        plt.close(figure)
-    return [_write(told, folder / f"{name}.csv"), *paths]
-
-
-def _write(told: ForecastTold, path: Path) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([told.varied, "relative_fitness", "low", "high", "alone", "rule", "verdict"])
-        for row in told.table:
-            writer.writerow([row.value, row.relative_fitness, *row.interval, row.alone, row.rule, row.verdict])
-    return path
+def _where_joining_pays(told: ForecastTold) -> Table:
+    """One row a number of owners, one column an ε."""
+    key = ", ".join(f"{mark} {verdict}" for verdict, mark in _MARKS.items())
+    title = f"N owners of {told.table[0].records:,} records, over ε: {key}"
+    table = Table(title=title, title_justify="left")
+    table.add_column("N", justify="right")
+    for epsilon in sorted({row.epsilon for row in told.table}):
+        table.add_column(f"{epsilon:g}", justify="center")
+    for owners in sorted({row.owners for row in told.table}):
+        rows = sorted((row for row in told.table if row.owners == owners), key=lambda row: row.epsilon)
+        table.add_row(str(owners), *(_MARKS[row.verdict] for row in rows))
+    return table
 
 
 def _number(value: float) -> str:

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from copriv.errors import BadInput
 from copriv.forecast.contest import Guess, smaller
 from copriv.forecast.forecast import Forecast, RuleName
+from copriv.forecast.hindsight import Hindsight
 from copriv.forecast.public import PublicView
 from copriv.forecast.settings import (
     Choice,
     Owners,
-    forecast_averaged,
-    forecast_newton,
-    forecast_paper,
-    largest_gradient,
+    doubt_moments,
+    doubt_newton,
+    expect_averaged,
+    expect_newton,
+    expect_paper,
 )
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
-from copriv.privacy.calibration import calibrate, mechanism_norm
+from copriv.privacy.calibration import expected_deviation, mechanism_norm
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_average_gradient
 from copriv.rules.prospect import Prospects
@@ -34,6 +37,8 @@ from copriv.vectors import Norm
 Verdict = Literal["join", "stay", "too close to call"]
 RULES: tuple[RuleName, ...] = ("newton", "averaged", "paper")
 _RUNS = 20
+# Where a box or a clip binds, a rehearsal may find less than moments say, but never so much less.
+_LESS_IN_REHEARSAL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class Question:
         return Owners(self.records, promised, self.norm, self.rates, self.heterogeneity)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Oracle:
     """Public rows and the fitness, ready to answer questions; what does not depend on the question is kept."""
 
@@ -92,23 +97,46 @@ class Oracle:
     @classmethod
     def of(cls, public: Sample, objective: Objective, seed: int = 0) -> Oracle:
         """From public rows."""
-        return cls(PublicView.of(public, objective.regularization), objective, seed)
+        return cls(PublicView.of(public, objective.regularization, objective.loss), objective, seed)
 
     def forecast(self, question: Question, rule: RuleName, choice: Choice | None = None) -> Forecast:
         """What one rule is expected to cost."""
         owners = question.owners(self.view.model.size)
+        return self._complete(self._expect(owners, rule, choice or Choice()), question, owners, choice or Choice())
+
+    def best(self, question: Question, rules: Sequence[RuleName] = RULES, choice: Choice | None = None) -> Forecast:
+        """The rule with the least expected ψ; doubt and rehearsals are for those that may be it."""
+        owners, settled = question.owners(self.view.model.size), choice or Choice()
+        drafts: list[Forecast] = []
+        for rule in rules:
+            beaten = min((draft.relative_fitness for draft in drafts), default=0.0)
+            drafts.append(self._expect(owners, rule, replace(settled, beaten=beaten)))
+        least = min(drafts, key=lambda draft: draft.relative_fitness)
+        unsure = [draft for draft in drafts if draft is not least and (draft.caveats or least.caveats)]
+        near = [draft for draft in unsure if draft.relative_fitness < _LESS_IN_REHEARSAL * least.relative_fitness]
+        found = [self._complete(draft, question, owners, settled) for draft in (least, *near)]
+        return min(found, key=lambda forecast: forecast.relative_fitness)
+
+    @cached_property
+    def _hindsight(self) -> Hindsight:
+        return Hindsight(self.view, self.objective)
+
+    def _expect(self, owners: Owners, rule: RuleName, choice: Choice) -> Forecast:
+        """By prospect or moments, without doubt or rehearsal."""
         if rule == "newton":
-            return forecast_newton(self.view, self.objective, owners, self.prospects(question.norm))
-        make = forecast_paper if rule == "paper" else forecast_averaged
-        found = make(self.view, self.objective, owners, choice or Choice())
+            return expect_newton(owners, self.prospects(owners.norm))
+        make = expect_paper if rule == "paper" else expect_averaged
+        return make(self.view, self.objective, owners, choice)
+
+    def _complete(self, draft: Forecast, question: Question, owners: Owners, choice: Choice) -> Forecast:
+        """With the doubt that public rows leave and, where moments do not hold, rehearsed."""
+        if draft.rule == "newton":
+            return doubt_newton(draft, owners, self._hindsight)
+        found = doubt_moments(draft, self.view, self.objective, owners, choice)
         if not found.caveats:
             return found
         noise: Literal["laplace", "gaussian"] = "laplace" if question.guarantees[0].pure else "gaussian"
         return rehearse(found, self.view, self.objective, owners, noise=noise, runs=_RUNS, seed=self.seed)
-
-    def best(self, question: Question, rules: Sequence[RuleName] = RULES, choice: Choice | None = None) -> Forecast:
-        """The rule with the least expected ψ."""
-        return min((self.forecast(question, rule, choice) for rule in rules), key=lambda found: found.relative_fitness)
 
     def prospects(self, norm: Norm) -> Prospects:
         """What the public rows foretell of public Newton."""
@@ -122,7 +150,7 @@ class Oracle:
 
     def clip(self, norm: Norm) -> float:
         """The largest gradient of a public row."""
-        return largest_gradient(self.view.sample, self.view.model, norm)
+        return self.view.largest_gradient(norm)
 
 
 def judge(forecast: Forecast, alone: float) -> Verdict:
@@ -132,7 +160,6 @@ def judge(forecast: Forecast, alone: float) -> Verdict:
 
 
 def _deviation(records: int, guarantee: Guarantee, answers: int, parameters: int) -> float:
-    """Of the noise on one of so many answers, for a clip of 1: the very noise of the owner's promise."""
+    """Of the noise on one of so many answers, for a clip of 1: that of the owner's promise."""
     sensitivity = of_average_gradient(clip=1.0, records=records, parameters=parameters, norm=mechanism_norm(guarantee))
-    calibrated = calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
-    return calibrated.mechanism.deviation
+    return expected_deviation(guarantee, answers=answers, sensitivity=sensitivity)

@@ -1,6 +1,7 @@
 """`copriv forecast`: what it tells, over what, and what it refuses."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -84,9 +85,70 @@ def test_what_if(forecast, tmp_path, what):
     costs = [row["relative_fitness"] for row in told["table"]]
     assert len(costs) >= 10
     assert costs == sorted(costs, reverse=True)
+    for row in told["table"]:
+        assert row["value"] == row[what]
+        assert {"owners": row["owners"], "records": row["records"], "epsilon": row["epsilon"]} == {
+            "owners": 5,
+            "records": 4000,
+            "epsilon": 1,
+            what: row["value"],
+        }
+        assert row["interval"][0] < row["relative_fitness"] < row["interval"][1]
+        assert row["alone"] > 0
+        assert row["public"] > 0
     assert {file.name for file in (tmp_path / "whatif").iterdir()} == {
         f"forecast_{what}.{kind}" for kind in ("csv", "png", "svg")
     }
+
+
+def test_where_joining_pays(forecast, tmp_path):
+    """The paper's Fig. a4, forecast: more owners and more budget never make joining pay less."""
+    told = json.loads(forecast("--vary", "join", "--rule", "newton", "--out", tmp_path / "whatif", "--json").out)
+    rank = {"stay": 0, "too close to call": 1, "join": 2}
+    region = {(row["owners"], row["epsilon"]): rank[row["verdict"]] for row in told["table"]}
+    owners, epsilons = (sorted({place[axis] for place in region}) for axis in (0, 1))
+    assert len(region) == len(owners) * len(epsilons) >= 50
+    assert all(row["records"] == 4000 for row in told["table"])
+    for first, second in pairwise(epsilons):
+        assert all(region[n, first] <= region[n, second] for n in owners)
+    assert region[owners[0], epsilons[0]] < 2
+    assert region[owners[-1], epsilons[-1]] == 2
+    assert {file.name for file in (tmp_path / "whatif").iterdir()} == {
+        f"forecast_join.{kind}" for kind in ("csv", "png", "svg")
+    }
+    table = (tmp_path / "whatif" / "forecast_join.csv").read_text().splitlines()
+    assert len(table) == 1 + len(region)
+
+
+def test_where_joining_pays_is_shown_as_a_map(forecast):
+    outcome = forecast("--vary", "join", "--rule", "newton")
+    assert "● join" in outcome.out
+    assert sum("●" in line for line in outcome.out.splitlines()) >= 5
+
+
+@pytest.mark.parametrize("loss", [("huber", "--huber-threshold", "0.2"), ("logistic", "--positive-above", "13")])
+def test_other_losses_are_forecast(forecast, loss):
+    told = json.loads(forecast("--loss", *loss, "--json", epsilon="5").out)
+    assert told["loss"] == loss[0]
+    assert told["rule"] == "newton"
+    assert 0 < told["interval"][0] < told["relative_fitness"] < told["interval"][1]
+    assert told["relative_fitness"] < told["alone"]
+    assert told["verdict"] == "join"
+
+
+@pytest.mark.parametrize("rule", ["paper", "averaged"])
+def test_other_losses_are_rehearsed_where_there_are_no_moments(forecast, rule):
+    """A Huber loss whose threshold no residual reaches is the squared loss, so its rehearsals must find its moments."""
+    common = ("--rule", rule, "--horizon", 100, "--json")
+    told = json.loads(forecast(*common, "--loss", "huber", "--huber-threshold", 50, epsilon="50").out)
+    assert "moments are of the squared loss" in told["caveats"][0]
+    assert "rehearsed" in told["caveats"][-1]
+    squared = json.loads(forecast(*common, epsilon="50").out)
+    assert not squared["caveats"]
+    assert told["relative_fitness"] == pytest.approx(squared["relative_fitness"], rel=0.4)
+    assert told["alone"] == pytest.approx(squared["alone"], rel=1e-4)
+    sharp = json.loads(forecast(*common, "--loss", "huber", "--huber-threshold", 0.1, epsilon="50").out)
+    assert sharp["relative_fitness"] < 0.5 * squared["relative_fitness"]  # its clip is smaller, and so is its noise
 
 
 def test_the_table_says_it_in_words(forecast):
@@ -111,6 +173,11 @@ def test_the_table_says_it_in_words(forecast):
         (("--out", "x"), {}, "--vary"),
         (("--vary", "epsilon"), {"epsilon": "1,2,3,4,5"}, "differ"),
         (("--regularization", "0"), {}, "regularization"),
+        (("--positive-above", "13"), {}, "only the logistic loss"),
+        (("--loss", "huber", "--huber-threshold", "0"), {}, "threshold"),
+        (("--loss", "logistic"), {}, "int_rate"),
+        ((), {"records": "11"}, "an owner of 11 records for a model of 11 numbers"),
+        ((), {"epsilon": "1e-8"}, "less than a billionth"),
     ],
 )
 def test_bad_input_names_the_value_and_the_remedy(forecast, arguments, changes, words):

@@ -14,7 +14,7 @@ def mistaken():
         text = inspect.getsource(module)
         assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times"
         text = text.replace(old, new)
-        for decorator in ("@compiled_parallel\n", "@compiled_reordered\n"):
+        for decorator in ("@compiled_parallel\n", "@compiled_reordered\n", "@compiled\n"):
             text = text.replace(decorator, "")
         name = f"{module.__name__}_mistaken"
         twin = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader=None))

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from copriv.errors import BadInput
+from copriv.forecast import public
 from copriv.forecast.forecast import Forecast, jackknife
 from copriv.forecast.public import PublicView
 from copriv.forecast.settings import Choice, Owners, forecast_averaged, forecast_newton, forecast_paper
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
 from copriv.losses.quadratic import Statistics
 from copriv.losses.sample import Sample
+from copriv.losses.squared import SquaredLoss
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.rules.prospect import Prospects, best_prospect
@@ -76,8 +79,7 @@ def test_without_sampling_differences_little_noise_would_be_forecast_too_well():
     who = owners(epsilon=500.0)
     forecast = forecast_averaged(VIEW, OBJECTIVE, who, Choice(horizon=60))
     psi = np.mean([measured(forecast, who, seed).mean() for seed in range(1, 13)])
-    alike = PublicView(**{name: getattr(VIEW, name) for name in PublicView.__slots__})
-    alike = replace(alike, covariance=VIEW.covariance * 1e-12)
+    alike = replace(VIEW, covariance=VIEW.covariance * 1e-12)
     naive = forecast_averaged(alike, OBJECTIVE, who, Choice(horizon=60, step=forecast.step))
     assert forecast.relative_fitness == pytest.approx(psi, rel=0.25)
     assert naive.relative_fitness < 0.5 * psi
@@ -176,3 +178,26 @@ def test_a_direction_without_variation_is_counted_and_regularised():
 def test_moments_of_another_loss_are_refused():
     with pytest.raises(BadInput, match="logistic"):
         forecast_paper(VIEW, Objective(choose("logistic"), LAMBDA, 5.0), owners(), Choice())
+
+
+@pytest.mark.parametrize("loss", [choose("logistic"), choose("huber", 0.15)], ids=lambda loss: loss.name)
+def test_with_another_loss_an_owner_alone_costs_what_is_foretold(loss):
+    def labelled(records, seed):
+        sample = population(records, seed)
+        return Sample(sample.columns, np.sign(sample.targets)) if loss.name == "logistic" else sample
+
+    objective, everyone = Objective(loss, LAMBDA, 1e3), labelled(60_000, 1)
+    view = PublicView.of(labelled(20_000, 2), LAMBDA, loss)
+    best = objective.fitness(everyone, minimise(objective, everyone))
+    own = [minimise(objective, labelled(1500, 100 + seed)) for seed in range(200)]
+    measured = np.mean([objective.fitness(everyone, theta) / best - 1 for theta in own])
+    assert view.alone((1500, 60_000), 0) == pytest.approx(measured, rel=0.2)
+    assert view.fitness == pytest.approx(best, rel=0.05)
+    assert PublicView.of(everyone, LAMBDA).fitness != pytest.approx(best, rel=0.05)
+
+
+def test_the_parabola_of_the_squared_loss_is_itself():
+    found = public._parabola(SquaredLoss(), VIEW.sample, VIEW.model)
+    np.testing.assert_allclose(found.curvature, VIEW.statistics.curvature, rtol=1e-9)
+    np.testing.assert_allclose(found.offset, VIEW.statistics.offset, rtol=1e-9)
+    assert found.power == pytest.approx(VIEW.statistics.power)

@@ -74,6 +74,14 @@ def test_the_best_rule_is_the_one_with_the_least_forecast(public):
     assert oracle.best(asked).rule == min(costs, key=costs.get)
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0, 2000.0])
+def test_the_best_rule_is_forecast_as_if_it_were_the_only_one(public, epsilon):
+    """What is skipped for rules that cannot win changes nothing about the one that does."""
+    oracle, asked = Oracle.of(public, replace(OBJECTIVE, limit=1.0)), question(epsilon, records=300)
+    alone = [oracle.forecast(asked, rule) for rule in ("newton", "averaged", "paper")]
+    assert oracle.best(asked) == min(alone, key=lambda forecast: forecast.relative_fitness)
+
+
 def test_a_verdict_needs_the_whole_interval():
     forecast = Forecast("newton", 1.0, 0.1, 0.0, 1, 1, 0.0, 1.0)
     assert judge(forecast, 2.0) == "join"
