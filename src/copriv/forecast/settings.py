@@ -23,7 +23,7 @@ from copriv.forecast.trial import AveragedTrial, PaperTrial, Trial
 from copriv.losses.objective import Objective
 from copriv.losses.squared import SquaredLoss
 from copriv.rules.paper import CentralStep
-from copriv.rules.prospect import Prospects
+from copriv.rules.prospect import ANSWERS, Prospects
 from copriv.schedule.poisson import availability, likely_answers
 from copriv.vectors import Norm
 
@@ -31,7 +31,6 @@ Promised = Callable[[tuple[int, ...]], Sequence[float]]
 _STEPS = 14
 _STRIDE = 3
 _ROUNDS = (2, 4, 8, 16, 32, 64, 128)
-_ANSWERS = (1, 2)
 # The best of every third step of the ladder costs a few times as much as the best of all at most.
 _HOPELESS = 50.0
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
@@ -131,7 +130,7 @@ def expect_averaged(view: PublicView, objective: Objective, owners: Owners, choi
 
 def expect_newton(owners: Owners, prospects: Prospects) -> Forecast:
     """Public Newton without that doubt."""
-    units = {k: owners.promised((k,) * len(owners.records)) for k in _ANSWERS}
+    units = {k: owners.promised((k,) * len(owners.records)) for k in ANSWERS}
     best = prospects.best(owners.records, units, owners.heterogeneity)
     horizon = best.answers * len(owners.records)
     return Forecast("newton", best.cost, best.deviation, 0.0, best.answers, horizon, 0.0, best.clip)

@@ -13,6 +13,9 @@ deviation of a weighted sum of squares.
 
 The smallest sum tells the clip and K without a look at private records. Beyond the longest public gradient nothing
 would seem hidden, although longer ones exist: there the first part follows the exponential that it fell by last.
+
+Clips to choose from grow by equal factors. Quantiles would leave a gap below the longest gradient, where few rows are:
+the noise of its two ends differs by up to four times in variance, and the few rows between decide which end is taken.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ from copriv.rules.evidence import Evidence, pool
 from copriv.rules.outlook import Outlook
 from copriv.vectors import FloatArray, Norm
 
-_QUANTILES = (0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
-_BEYOND = (1.25, 1.6)
+# How many answers of each owner are thought of.
+ANSWERS = (1, 2)
+# Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
+_SHORTEST, _STEP, _MOST_CLIPS = 0.8, 1.25, 30
 _TAIL = (0.99, 0.999)
 
 
@@ -126,17 +131,18 @@ def _outlooks(
 ) -> list[tuple[float, Outlook, float]]:
     """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
     lengths = gradient_norms(objective.loss, public, theta, norm)
-    longest = float(np.max(lengths))
-    quantiles = [float(clip) for clip in np.quantile(lengths, _QUANTILES)]
-    clips = sorted({_digits(max(clip, 1e-9)) for clip in [*quantiles, *(longest * factor for factor in _BEYOND)]})
-    knots = [_digits(max(float(clip), 1e-9)) for clip in np.quantile(lengths, _TAIL)]
-    needed = {*(clips if wanted is None else wanted), *knots}
-    outlooks = {clip: Outlook.of(public, objective, clip, norm, theta) for clip in needed}
+    clips = _ladder(lengths) if wanted is None else wanted
+    knots = [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
+    outlooks = {clip: Outlook.of(public, objective, clip, norm, theta) for clip in {*clips, *knots}}
     tail = [outlooks[knot].unexplained for knot in knots]
-    return [
-        (clip, outlooks[clip], max(outlooks[clip].unexplained, _extrapolate(clip, knots, tail)))
-        for clip in (clips if wanted is None else wanted)
-    ]
+    return [(clip, outlooks[clip], max(outlooks[clip].unexplained, _extrapolate(clip, knots, tail))) for clip in clips]
+
+
+def _ladder(lengths: FloatArray) -> list[float]:
+    """Clips from short to long, by equal factors."""
+    shortest, longest = np.quantile(lengths, _SHORTEST), np.max(lengths)
+    clips = longest * _STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
+    return sorted({_digits(float(clip)) for clip in clips if clip * _STEP >= shortest})
 
 
 def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> float:
@@ -198,4 +204,4 @@ def _staleness(mismatch: float, noise: float, distances: FloatArray, answers: in
 
 
 def _digits(value: float) -> float:
-    return float(f"{value:.3g}")
+    return float(f"{max(value, 1e-9):.3g}")

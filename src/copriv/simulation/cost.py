@@ -23,7 +23,7 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_average_gradient
 from copriv.rules.newton import NewtonRule
-from copriv.rules.prospect import Prospect, best_prospect
+from copriv.rules.prospect import ANSWERS, Prospect, best_prospect
 from copriv.rules.rule import Rule
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
@@ -131,7 +131,7 @@ def _answers(scene: Scene, owner: int, questions: FloatArray, clip: float, norm:
 
 
 def newton_prospect(
-    scene: Scene, protection: Protection, start: FloatArray, choices: Sequence[int] = (1, 2)
+    scene: Scene, protection: Protection, start: FloatArray, choices: Sequence[int] = ANSWERS
 ) -> Prospect:
     """The clip and number of answers that the public rows recommend."""
     return best_prospect(

@@ -24,7 +24,7 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule, step_from_rho
-from copriv.rules.prospect import best_prospect
+from copriv.rules.prospect import ANSWERS, best_prospect
 from copriv.rules.statistics import StatisticsRule
 from copriv.schedule.poisson import likely_answers
 from copriv.simulation.averaged_pilot import best_step
@@ -32,7 +32,6 @@ from copriv.simulation.pilot import Pilot, candidate_clips, candidate_steps, jud
 from copriv.simulation.study import Outline, Study
 from copriv.vectors import FloatArray
 
-_NEWTON_ANSWERS = (1, 2)
 _AVERAGED_ANSWERS = 30
 _TRIALS = 8
 
@@ -115,7 +114,7 @@ def design_statistics(outline: Outline) -> Study:
 def design_newton(outline: Outline) -> Study:
     """Public Newton: clip and number of answers with the least expected ψ."""
     wishes, (public, model) = outline.wishes, outline.require_public(NewtonRule.name)
-    choices = _NEWTON_ANSWERS if wishes.answers is None else (wishes.answers,)
+    choices = ANSWERS if wishes.answers is None else (wishes.answers,)
     owners = len(outline.sizes)
     draft = outline.terms(NewtonRule.name, horizon=owners, clip=1.0, step=0.0)
     objective, norm = draft.objective(), mechanism_norm(wishes.guarantees[0])

@@ -19,7 +19,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.privacy.guarantee import Guarantee
-from copriv.rules.prospect import Prospects
+from copriv.rules.prospect import ANSWERS, Prospects
 from copriv.simulation.alone import Alone, OwnModel, Yardstick
 from copriv.simulation.foresight import Oracle, Question
 from copriv.vectors import Norm
@@ -28,7 +28,6 @@ Advice = Literal["join", "stay", "either"]
 
 # For losses without a forecast of their own: what was foreseen was within this factor of what was measured.
 FORECAST_FACTOR = 1.25
-_ANSWERS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class Adviser:
     def _foresee_roughly(self, question: Question) -> Forecast:
         """For any loss, with a doubt that experience suggests."""
         owners, count = question.owners(self.yardstick.public.parameters), len(question.records)
-        units = {answers: owners.promised((answers,) * count) for answers in _ANSWERS}
+        units = {answers: owners.promised((answers,) * count) for answers in ANSWERS}
         best = self._prospects(question.norm).best(question.records, units)
         doubt = (FORECAST_FACTOR - 1) * best.cost
         horizon = best.answers * count

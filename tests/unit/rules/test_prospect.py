@@ -6,10 +6,12 @@ import pytest
 from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import gradient_norms
 from copriv.losses.sample import Sample
 from copriv.rules import prospect
 from copriv.rules.outlook import Outlook
-from copriv.rules.prospect import best_prospect
+from copriv.rules.prospect import Prospects, best_prospect
 from copriv.vectors import Norm
 
 OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
@@ -44,6 +46,34 @@ def test_more_noise_means_a_smaller_clip_and_a_higher_cost():
 def test_a_second_answer_is_asked_for_only_where_noise_is_small():
     assert foresee(1e-7, owners=2).answers == 2
     assert foresee(1e-2, owners=2).answers == 1
+
+
+def regrets(public, clips):
+    """What the best of these clips is expected to cost, over the best of very many, from little noise to much."""
+    chosen, many = (
+        Prospects.of(public, OBJECTIVE, Norm.L1, clips=some)
+        for some in (clips, np.geomspace(min(clips), max(clips), 60).tolist())
+    )
+    noises = [{1: [deviation] * 10} for deviation in np.geomspace(1e-5, 1e-2, 13)]
+    return [chosen.best([10_000] * 10, noise).cost / many.best([10_000] * 10, noise).cost for noise in noises]
+
+
+def test_no_clip_between_those_to_choose_from_is_much_better_as_it_is_between_quantiles():
+    public = population(10_000, 0)
+    lengths = gradient_norms(OBJECTIVE.loss, public, minimise(OBJECTIVE, public), Norm.L1)
+    quantiles = np.quantile(lengths, (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)).tolist()
+    longest = quantiles[-1]
+    assert max(regrets(public, Prospects.of(public, OBJECTIVE, Norm.L1).clips)) < 1.1
+    assert max(regrets(public, [*quantiles, 1.25 * longest, 1.6 * longest])) > 1.3
+
+
+def test_clips_go_from_most_gradients_to_beyond_the_longest_and_are_never_many():
+    clips = prospect._ladder(np.linspace(0.0, 1.0, 101))
+    assert clips == sorted(clips)
+    assert 0.8 / 1.25 <= clips[0] <= 0.8
+    assert clips[-1] == pytest.approx(1.25**2, rel=0.01)
+    assert len(prospect._ladder(np.append(np.zeros(99), 1.0))) == 30
+    assert len(prospect._ladder(np.zeros(9))) == 1
 
 
 def test_with_noise_beyond_everything_the_public_model_is_foreseen():
