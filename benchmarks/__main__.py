@@ -8,7 +8,6 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     "__init__",
     "__main__",
-    "crew",
     "grid",
     "isolated",
     "libraries",

@@ -8,16 +8,13 @@ them, with the public model's own ψ, whose expectation is cheaply known, as a c
 
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.crew import crew, work_off
+from benchmarks.many_hands import share_out
 from benchmarks.scenes import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
@@ -45,7 +42,7 @@ BLOCKS = ((3, 250_000), (10, 10_000), (80, 10_000))
 PUBLIC = 10_000
 GENERATED = 880_000
 # Deals of private rows, and how often the public rows are drawn from what is left of each.
-DEALS = {3: (1, 12), 10: (5, 6), 80: (2, 8)}
+DEALS = {3: (6, 3), 10: (5, 6), 80: (6, 3)}
 # Rules that do not start from the public rows hardly depend on which these are: a few draws will do.
 FEW_DRAWS = 3
 RUNS, NEWTON_RUNS = 60, 4
@@ -209,11 +206,10 @@ def read_deal(pool: Pool, owners: int, records: int, number: int) -> list[dict[t
     ]
 
 
-def blocks(workers: ProcessPoolExecutor, pools: list[Pool], progress: Progress) -> Cells:
+def blocks(pools: list[Pool]) -> Cells:
     """Blocks of one population."""
     plans = [(pool, n, size, k) for pool in pools for n, size in reversed(BLOCKS) for k in range(DEALS[n][0])]
-    task = progress.add_task("blocks", total=len(plans))
-    results = work_off(workers, [partial(read_deal, *plan) for plan in plans], lambda: progress.advance(task))
+    results = share_out([partial(read_deal, *plan) for plan in plans], "blocks")
     cells: Cells = {}
     for pool in pools:
         for owners, records in BLOCKS:
@@ -251,25 +247,22 @@ def read_source(source: Source, shuffle: int) -> dict[tuple[str, str, float], Re
     return found
 
 
-def different(workers: ProcessPoolExecutor, progress: Progress) -> Cells:
+def different() -> Cells:
     """Hospitals and states as owners."""
     wanted: list[Source] = [source for source in OTHERS if source.name in {"hospitals", "states"}]
     jobs = [partial(read_source, source, shuffle) for source in wanted for shuffle in range(SHUFFLES)]
-    task = progress.add_task("owners that differ", total=len(jobs))
     found: dict[tuple[str, str, float], list[Reading]] = {}
-    for readings in work_off(workers, jobs, lambda: progress.advance(task)):
+    for readings in share_out(jobs, "owners that differ"):
         for cell, reading in readings.items():
             found.setdefault(cell, []).append(reading)
     return {cell: summarise(readings, None) for cell, readings in found.items()}
 
 
-def all_cells(progress: Progress) -> Cells:
+def all_cells() -> Cells:
     """Everything, with as many processes as there are cores."""
-    with crew() as workers, tempfile.TemporaryDirectory() as folder:
-        task = progress.add_task("reading", total=2)
-        jobs = [partial(make_pool, name, Path(folder)) for name in ("generator", "loans")]
-        made = work_off(workers, jobs, lambda: progress.advance(task))
-        return blocks(workers, [pool for pool in made if pool is not None], progress) | different(workers, progress)
+    with tempfile.TemporaryDirectory() as folder:
+        made = share_out([partial(make_pool, name, Path(folder)) for name in ("generator", "loans")], "reading")
+        return blocks([pool for pool in made if pool is not None]) | different()
 
 
 def draw_picture(cells: Cells) -> None:
@@ -307,14 +300,12 @@ def draw_picture(cells: Cells) -> None:
 def main() -> None:
     """Print the table and draw the picture."""
     started = time.perf_counter()
-    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*bars, console=Console(stderr=True)) as progress:
-        cells = all_cells(progress)
+    cells = all_cells()
     columns = ("forecast", "measured", "ratio", "± ratio", "inside")
     tell(
         "calibration",
-        f"ψ forecast from {PUBLIC:,} public rows against ψ measured on private ones, pure ε; newton: 12 to 30 draws of "
-        f"public rows × {NEWTON_RUNS} runs, others: 3 to 5 draws × {RUNS} runs; off and on: heterogeneity 0 and as "
+        f"ψ forecast from {PUBLIC:,} public rows against ψ measured on private ones, pure ε; newton: 18 to 30 draws of "
+        f"public rows × {NEWTON_RUNS} runs, others: 5 to 6 draws × {RUNS} runs; off and on: heterogeneity 0 and as "
         f"estimated; inside: share of trainings in the 95 % interval; {time.perf_counter() - started:.0f} s",
         ["owners", "rule", "ε", *columns],
         [[name, rule, f"{epsilon:g}", *(cell[c] for c in columns)] for (name, rule, epsilon), cell in cells.items()],

@@ -1,27 +1,33 @@
-"""Tasks that know nothing of each other, shared between two processes; results come in the order of the tasks."""
+"""Tasks that know nothing of each other, one process a core; results come in the order of the tasks.
 
-import multiprocessing
+Every process has one thread, so that they do not get into each other's way. Numbers do not depend on how many processes
+there are.
+"""
+
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-PROCESSES = 2
+Result = TypeVar("Result")
+_ONE_THREAD = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
-def share_out(tasks: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+def share_out(tasks: Sequence[Callable[[], Result]], description: str) -> list[Result]:
     """What each task returns; a bar tells how many are done. Long tasks should come first.
 
     Processes are started afresh: one that is forked inherits locks of threads it does not have.
     """
     bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    fresh = multiprocessing.get_context("spawn")
     with (
         Progress(*bars, console=Console(stderr=True)) as progress,
-        ProcessPoolExecutor(PROCESSES, fresh, _keep_to_one_core) as pool,
+        _one_thread_each(),
+        ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool,
     ):
         bar = progress.add_task(description, total=len(tasks))
         futures = [pool.submit(task) for task in tasks]
@@ -30,6 +36,16 @@ def share_out(tasks: Sequence[Callable[[], Any]], description: str) -> list[Any]
         return [future.result() for future in futures]
 
 
-def _keep_to_one_core() -> None:
-    """Before compiled passes are loaded: the other core is the other process's."""
-    os.environ["NUMBA_NUM_THREADS"] = "1"
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """What processes that start meanwhile find in their environment."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

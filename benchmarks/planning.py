@@ -7,15 +7,13 @@ nobody could know without the private records.
 """
 
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.grid import Ground, Setting, settings
+from benchmarks.many_hands import share_out
 from benchmarks.peers import DELTA, Table
 from benchmarks.scenes import BANKS, OTHERS, Source, cut, make_scene, read
 from benchmarks.side_by_side import tell
@@ -37,7 +35,7 @@ HORIZON = 1000
 BANKS_OF = (10, 10_000)
 SOURCES = (BANKS, *OTHERS)
 # Hospitals are many, and answers are what takes time.
-PROCESSES, LONGEST_FIRST = 2, (1, 0, 3, 2, 4)
+LONGEST_FIRST = (1, 0, 3, 2, 4)
 # Seeds of the rounds, so that no run that chose a setting judges it.
 LOOK, SCREEN, FINAL, JUDGE = 0, 1_000, 2_000, 3_000
 
@@ -166,16 +164,8 @@ def rows_of(number: int) -> list[list[object]]:
 
 def all_rows() -> list[list[object]]:
     """Every data set, two at a time."""
-    bars = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with (
-        Progress(*bars, console=Console(stderr=True)) as progress,
-        ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool,
-    ):
-        task = progress.add_task("data sets", total=len(SOURCES))
-        jobs = {pool.submit(rows_of, number): number for number in LONGEST_FIRST}
-        for job in as_completed(jobs):
-            progress.update(task, advance=1, description=f"{SOURCES[jobs[job]].name} done")
-        found = {number: job.result() for job, number in jobs.items()}
+    made = share_out([partial(rows_of, number) for number in LONGEST_FIRST], "data sets")
+    found = dict(zip(LONGEST_FIRST, made, strict=True))
     return [row for number in sorted(found) for row in found[number]]
 
 

@@ -1,11 +1,7 @@
 """The prototype measured again is the one that was described, and the tasks of a benchmark come back in order."""
 
-import os
-from functools import partial
-
 import numpy as np
 import pytest
-from benchmarks.many_hands import share_out
 from benchmarks.prototype_rule import PrototypeRule, prototype_cost
 
 from copriv.losses.choose import choose
@@ -77,10 +73,3 @@ def test_its_settings_are_told_by_the_private_records():
     protection = promised(Guarantee.of(5), 3)
     found = prototype_cost(scene, protection, runs=4, seed=0)
     assert 0 < found < scene.psi(minimise(OBJECTIVE, scene.public))
-
-
-def test_tasks_come_back_in_order_from_processes_of_one_core():
-    before = os.environ.get("NUMBA_NUM_THREADS")
-    tasks = [*(partial(pow, 2, k) for k in range(5)), partial(os.getenv, "NUMBA_NUM_THREADS")]
-    assert share_out(tasks, "powers of two") == [1, 2, 4, 8, 16, "1"]
-    assert os.environ.get("NUMBA_NUM_THREADS") == before
