@@ -13,6 +13,7 @@ deviation of a weighted sum of squares.
 
 The smallest sum tells the clip and K without a look at private records. Beyond the longest public gradient nothing
 would seem hidden, although longer ones exist: there the first part follows the exponential that it fell by last.
+Short of it, the few rows beyond a clip say too little, as clips are placed by the same rows (`_hidden`).
 
 Clips to choose from grow by equal factors. Quantiles would leave a gap below the longest gradient, where few rows are:
 the noise of its two ends differs by up to four times in variance, and the few rows between decide which end is taken.
@@ -134,8 +135,9 @@ def _outlooks(
     clips = _ladder(lengths) if wanted is None else wanted
     knots = [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
     outlooks = {clip: Outlook.of(public, objective, clip, norm, theta) for clip in {*clips, *knots}}
-    tail = [outlooks[knot].unexplained for knot in knots]
-    return [(clip, outlooks[clip], max(outlooks[clip].unexplained, _extrapolate(clip, knots, tail))) for clip in clips]
+    hidden = {clip: _hidden(outlook, int(np.sum(lengths > clip))) for clip, outlook in outlooks.items()}
+    tail = [hidden[knot] for knot in knots]
+    return [(clip, outlooks[clip], max(hidden[clip], _extrapolate(clip, knots, tail))) for clip in clips]
 
 
 def _ladder(lengths: FloatArray) -> list[float]:
@@ -143,6 +145,15 @@ def _ladder(lengths: FloatArray) -> list[float]:
     shortest, longest = np.quantile(lengths, _SHORTEST), np.max(lengths)
     clips = longest * _STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
     return sorted({_digits(float(clip)) for clip in clips if clip * _STEP >= shortest})
+
+
+def _hidden(outlook: Outlook, beyond: int) -> float:
+    """What a clip hides that leaves so many public rows beyond it.
+
+    Clips are placed by the very rows that judge them. Beyond the (m + 1)-th longest of n gradients lie m of them, but
+    a share of (m + 1)/(n + 1) of all others is expected there.
+    """
+    return outlook.unexplained * (beyond + 1) / max(beyond, 1)
 
 
 def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> float:
@@ -172,11 +183,16 @@ def _cost(
     left = variance * public / (variance + public)
     price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
     mismatch = outlook.staleness / public_records
-    noise = float(np.diag(price) @ left)
+    noise = float(np.diag(price) @ left) * _kept(hidden - outlook.unexplained, float(np.diag(price) @ outlook.spread))
     stale = _staleness(mismatch, noise, _distances(public_records, records), answers)
     # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
     spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
     return hidden * sampling + noise + stale, float(np.sqrt(spread))
+
+
+def _kept(more: float, explained: float) -> float:
+    """The share of what answers can explain that is left to them if more is hidden: the sum of both is what it is."""
+    return max(1 - more / explained, 0.0) if explained > 0 else 1.0
 
 
 def _distances(public_records: int, records: Sequence[int]) -> FloatArray:
