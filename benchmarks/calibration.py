@@ -42,7 +42,7 @@ BLOCKS = ((3, 250_000), (10, 10_000), (80, 10_000))
 PUBLIC = 10_000
 GENERATED = 880_000
 # Deals of private rows, and how often the public rows are drawn from what is left of each.
-DEALS = {3: (6, 3), 10: (5, 6), 80: (6, 3)}
+DEALS = {3: (14, 3), 10: (5, 6), 80: (6, 3)}
 # Rules that do not start from the public rows hardly depend on which these are: a few draws will do.
 FEW_DRAWS = 3
 RUNS, NEWTON_RUNS = 60, 4
@@ -304,8 +304,8 @@ def main() -> None:
     columns = ("forecast", "measured", "ratio", "± ratio", "inside")
     tell(
         "calibration",
-        f"ψ forecast from {PUBLIC:,} public rows against ψ measured on private ones, pure ε; newton: 18 to 30 draws of "
-        f"public rows × {NEWTON_RUNS} runs, others: 5 to 6 draws × {RUNS} runs; off and on: heterogeneity 0 and as "
+        f"ψ forecast from {PUBLIC:,} public rows against ψ measured on private ones, pure ε; newton: 18 to 42 draws of "
+        f"public rows × {NEWTON_RUNS} runs, others: 5 to 14 draws × {RUNS} runs; off and on: heterogeneity 0 and as "
         f"estimated; inside: share of trainings in the 95 % interval; {time.perf_counter() - started:.0f} s",
         ["owners", "rule", "ε", *columns],
         [[name, rule, f"{epsilon:g}", *(cell[c] for c in columns)] for (name, rule, epsilon), cell in cells.items()],
