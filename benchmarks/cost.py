@@ -208,6 +208,11 @@ def main() -> None:
         width=220,
     )
     draw_picture(cells)
+    tell_the_rest(bare, signs, budgets, crowds)
+
+
+def tell_the_rest(bare: Rows, signs: Rows, budgets: Rows, crowds: Rows) -> None:
+    """The smaller tables, where their records are at hand."""
     if bare:
         tell(
             "cost-without-public-rows",

@@ -133,6 +133,16 @@ def test_a_ledger_that_is_taken_away_from_a_running_owner_is_a_failure(path, wha
             owner.handle(world.make_query("q2"))
 
 
+def test_a_ledger_that_vanishes_while_it_is_opened_is_a_failure(path):
+    def connect_and_lose(found):
+        connection = connect(found)
+        found.unlink()
+        return connection
+
+    with closing(SqliteLedger(path, connect_and_lose)) as ledger, pytest.raises(LedgerFailure, match="deleted"):
+        world.make_owner(ledger).handle(world.make_query("q"))
+
+
 def test_a_draft_left_by_a_killed_creation_does_not_stand_in_the_way(tmp_path, monkeypatch):
     """Process ids come back: in a container every creation may have the same."""
     monkeypatch.setattr("os.getpid", lambda: 1)

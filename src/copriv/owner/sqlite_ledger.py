@@ -252,7 +252,8 @@ class SqliteLedger:
 
     def _require_in_place(self) -> None:
         """A charge to a file that nobody will find again is none."""
-        if _identity(self._path) != self._identity:
+        found = _identity(self._path)
+        if found is None or found != self._identity:
             raise LedgerFailure(
                 f"the ledger {self._path} was moved, deleted or replaced while it was in use",
                 remedy="nothing was sent; put the right one in its place, then start again",
