@@ -97,7 +97,7 @@ def test_rounding_differs_between_neighbours_and_is_covered(records, seed):
     """Every loss at the bound but one: sums of numbers that a double cannot hold."""
     generator = np.random.default_rng(seed)
     targets = generator.uniform(0, 1 / 3, size=records)
-    rows, bound = np.zeros((records, 1)), 0.1
+    rows, bound = np.ones((records, 1)), 0.1
     declared = of_average_value(bound=bound, records=records, norm=Norm.L2).value
     values = []
     for first in (0.0, 10.0):
