@@ -179,13 +179,19 @@ def test_a_record_that_loses_its_target_moves_no_answer_further(norm, records, s
     assert max(_moved(_count, norm, rows, targets, generator.normal(size=4))) <= 1
 
 
+def _told_in_the_clear(reduce, targets, norm):
+    """What goes with answers and without noise: how many records there are, and so how much noise there is."""
+    sample = reduce(np.full((targets.size, 4), 0.4), targets)
+    return sample.records, [known.value for _, known in _answers(sample, np.zeros(4), norm)]
+
+
 @pytest.mark.parametrize("norm", list(Norm))
-def test_an_owner_who_drops_the_record_is_caught(norm):
-    """With another n every other record weighs more: the answer moves further than one record may move it."""
-    rows = np.tile([0.0, 0.0, 0.0, 0.9], (5, 1))
-    targets = np.array([-1.0, 1.0, 1.0, 1.0, 1.0])
-    assert max(_moved(_count, norm, rows, targets, np.zeros(4))) <= 1
-    assert max(_moved(_drop, norm, rows, targets, np.zeros(4))) > 1.2
+def test_what_is_told_in_the_clear_is_the_same_for_neighbours(norm):
+    targets, neighbour = np.ones(20), np.append(np.nan, np.ones(19))
+    assert _told_in_the_clear(_count, targets, norm) == _told_in_the_clear(_count, neighbour, norm)
+    dropped, known = (_told_in_the_clear(_drop, values, norm) for values in (neighbour, targets))
+    assert (dropped[0], known[0]) == (19, 20)
+    assert dropped[1] != known[1]
 
 
 def test_a_record_without_a_target_counts_as_the_bound_of_the_loss():
