@@ -27,6 +27,13 @@ def test_every_number_has_a_range(name):
             plain_terms(**{name: value}, **SHARED.get(name, {}))
 
 
+def test_a_huber_loss_without_a_threshold_is_refused():
+    assert plain_terms(threshold=0.0).threshold == 0
+    for threshold in (0.0, 5e-324):
+        with pytest.raises(BadInput, match="threshold"):
+            plain_terms(loss="huber", threshold=threshold)
+
+
 def test_the_box_that_made_records_overflow_is_refused():
     for limit in (1.7e308, 1e155, 0.0, 5e-324):
         with pytest.raises(BadInput, match="limit"):
