@@ -67,7 +67,7 @@ def run_job(options: ForecastOptions) -> None:
     with bar(console, "reading public rows"):
         oracle, notices = _consult(options, question)
     for notice in notices:
-        console.print(f"note: {notice}", style="dim", highlight=False)
+        console.print(f"note: {notice}", style="dim", highlight=False, markup=False)
     with bar(console, "forecasting"):
         found = _ask(oracle, question, options)
         told = _tell(oracle, question, found, options, notices)

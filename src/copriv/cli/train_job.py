@@ -113,7 +113,7 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
     with bar(console, "reading records") as tell:
         intake = take_records(job.options, job.seed, tell)
     for notice in intake.notices:
-        console.print(f"note: {notice}", style="dim", highlight=False)
+        console.print(f"note: {notice}", style="dim", highlight=False, markup=False)
     if job.noise == "secure" and job.options.data is not None and job.options.ledgers is None:
         console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
     intake, study = _design(job, intake, console)
