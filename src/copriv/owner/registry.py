@@ -116,10 +116,11 @@ class Registry:
             return Found(path, fingerprint, dataset, dataset is None, (), None)
         known = self._files()
         recognised = self._recognise(path, known, tell)
-        unrelated = {row[0] for row in self._store.rows("SELECT other FROM unrelated WHERE file = ?", fingerprint)}
-        related = [file for file in known if file.fingerprint not in unrelated]
-        kin = () if recognised is None else find_kin(recognised, related)
-        return Found(path, fingerprint, None, public=False, kin=kin, recognised=recognised)
+        found = Found(path, fingerprint, None, public=False, kin=(), recognised=recognised)
+        if recognised is None:
+            return found
+        unrelated = self.unrelated_to(found)
+        return replace(found, kin=find_kin(recognised, (file for file in known if file.fingerprint not in unrelated)))
 
     def look_again(self, found: Found) -> Found:
         """The same file as it is known now, without reading it: something may have been registered since."""
@@ -187,6 +188,11 @@ class Registry:
         if not self.look_again(found).known:
             with self._store.changing() as connection:
                 _keep_file(connection, found, None, "")
+
+    def unrelated_to(self, found: Found) -> set[bytes]:
+        """The fingerprints of files that a person has declared to be of other records than this one."""
+        rows = self._store.rows("SELECT other FROM unrelated WHERE file = ?", found.fingerprint)
+        return {msgspec.convert(row[0], bytes) for row in rows}
 
     def known_file(self, fingerprint: bytes) -> KnownFile | None:
         """What is kept of a file."""

@@ -33,10 +33,10 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The newest entry that was seen: its number, and a digest of its head."""
+    """The newest entry that was seen: its number and its head, 64 hexadecimal digits."""
 
     sequence: int
-    digest: bytes
+    head: str
 
 
 class Watermark:
@@ -69,19 +69,19 @@ class Watermark:
         """
         with self._locked(fcntl.LOCK_EX):
             mark, older = self._read()
-            if mark is not None and mark.sequence == sequence and mark.digest != _digest(head):
+            if mark is not None and mark.sequence == sequence and mark.head != head:
                 raise _another(self._path, sequence)
             if mark is None or mark.sequence < sequence:
-                os.pwrite(self._file, _pack(Mark(sequence, _digest(head))), older * _SLOT)
+                os.pwrite(self._file, _pack(Mark(sequence, head)), older * _SLOT)
         if self._clock() - self._synced >= _SECONDS_BETWEEN_SYNCS:
             self.synchronise()
 
-    def check(self, sequence: int, head_at: Callable[[int], str | None]) -> None:
+    def check(self, sequence: int, stood_at: Callable[[int, str], bool]) -> None:
         """Refuse a ledger that is not the one that was marked, or no longer.
 
         Args:
             sequence: the number of the ledger's newest entry.
-            head_at: the head of the ledger's entry of a given number; None if it has none.
+            stood_at: whether the ledger's entry of a given number has this head.
 
         Raises:
             LedgerFailure: the ledger is behind its mark, or went another way.
@@ -91,8 +91,7 @@ class Watermark:
             return
         if mark.sequence > sequence:
             raise _behind(self._path, sequence, mark.sequence)
-        head = head_at(mark.sequence)
-        if head is None or _digest(head) != mark.digest:
+        if not stood_at(mark.sequence, mark.head):
             raise _another(self._path, mark.sequence)
 
     def synchronise(self) -> None:
@@ -132,12 +131,8 @@ class Watermark:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
-def _digest(head: str) -> bytes:
-    return hashlib.blake2b(head.encode(), digest_size=32, person=b"copriv mark").digest()
-
-
 def _pack(mark: Mark) -> bytes:
-    content = _HEADER.pack(_MAGIC, mark.sequence, mark.digest)
+    content = _HEADER.pack(_MAGIC, mark.sequence, bytes.fromhex(mark.head))
     return content + hashlib.blake2b(content, digest_size=_CHECKSUM).digest()
 
 
@@ -146,15 +141,15 @@ def _unpack(slot: bytes) -> Mark | None:
     content = slot[: _HEADER.size]
     if len(slot) != _SLOT or slot[_HEADER.size :] != hashlib.blake2b(content, digest_size=_CHECKSUM).digest():
         return None
-    magic, sequence, digest = _HEADER.unpack(content)
-    return Mark(sequence, digest) if magic == _MAGIC else None
+    magic, sequence, head = _HEADER.unpack(content)
+    return Mark(sequence, head.hex()) if magic == _MAGIC else None
 
 
 @contextmanager
 def _failures(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, struct.error) as problem:
+    except (OSError, ValueError, struct.error) as problem:
         raise LedgerFailure(
             f"the high-water mark {path} cannot be used: {problem}",
             remedy="nothing was sent; free or repair the disk, check that the file can be written, start again",
