@@ -195,7 +195,6 @@ class Job:
             study=self.quarters.study(),
             roster=roster,
             log=trained.checkpoint.log(),
-            receipts=trained.position.receipts,
             model=model,
             evaluation=evaluation,
             evaluated={answer.owner: answer.release.nano for answer in answers},

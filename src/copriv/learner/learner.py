@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from copriv.protocol.messages import Answer, Query, Receipt, Refusal, Reply, Silence
+from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
 from copriv.rules.rule import Rule
 from copriv.schedule.trace import Meeting
@@ -49,7 +49,7 @@ class Position(Generic[State]):
 
     number: int
     state: State
-    receipts: Mapping[str, Receipt]
+    receipts: Mapping[str, str]
     unanswered: Mapping[str, Query] = field(default_factory=dict)
     pledged: Sequence[str] = ()
 
@@ -95,7 +95,7 @@ class Learning(Generic[State]):
             return Position(position.number + 1, position.state, position.receipts, unanswered)
         values, asked = np.asarray(reply.values, dtype=np.float64), np.asarray(query.theta, dtype=np.float64)
         state = self.rule.absorb(position.state, owner, values, asked)
-        receipts = {**position.receipts, query.owner: _newest(position.receipts.get(query.owner), reply.receipt)}
+        receipts = {**position.receipts, query.owner: reply.receipt}
         return Position(position.number + 1, state, receipts, unanswered)
 
 
@@ -214,8 +214,3 @@ def check(query: Query, reply: Reply, expected: int) -> Reply:
         return reply
     text = f"the answer of {query.owner!r} to {query.id!r} is not {expected} finite numbers for that query"
     return Refusal(query.id, query.owner, "garbage", text)
-
-
-def _newest(held: Receipt | None, given: Receipt) -> Receipt:
-    """A repeated answer carries its old receipt; the learner keeps the newest."""
-    return given if held is None or given.sequence > held.sequence else held
