@@ -7,7 +7,7 @@ defence against an owner that cheats itself, by deleting the registry, say. What
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, recognise
 from copriv.owner.split import Split, bits, pack
+from copriv.owner.watermark import Watermark
 from copriv.records.table import open_table
 
 
@@ -102,12 +103,21 @@ class Registry:
         with self._store.exclusive():
             yield
 
-    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None) -> Found:
+    def mark(self, ledger_id: str) -> Watermark:
+        """The high-water mark of a ledger, made if there is none."""
+        return self._store.mark(ledger_id)
+
+    def fingerprint(self, path: Path) -> bytes:
+        """The keyed hash of a file's bytes."""
+        return self._store.fingerprint(path)
+
+    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()) -> Found:
         """What is known of a file: the very bytes, or records that it shares with known files.
 
         Args:
             path: a CSV or Parquet table; of any other file only the bytes are compared.
             tell: is told how many rows of how many are read, if they have to be.
+            beside: sketches that are not registered, to be comparable with them as well.
         """
         fingerprint = self._store.fingerprint(path)
         rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
@@ -115,7 +125,8 @@ class Registry:
             dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
             return Found(path, fingerprint, dataset, dataset is None, (), None)
         known = self._files()
-        recognised = self._recognise(path, known, tell)
+        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
+        recognised = self._recognise(path, comparable, tell)
         found = Found(path, fingerprint, None, public=False, kin=(), recognised=recognised)
         if recognised is None:
             return found
@@ -194,6 +205,20 @@ class Registry:
         rows = self._store.rows("SELECT other FROM unrelated WHERE file = ?", found.fingerprint)
         return {msgspec.convert(row[0], bytes) for row in rows}
 
+    def rows_of(self, found: Found) -> int:
+        """How many rows a file has."""
+        if found.recognised is not None:
+            return found.recognised.rows
+        known = self.known_file(found.fingerprint)
+        return 0 if known is None else known.rows
+
+    def sketches_of(self, found: Found) -> tuple[Sketch, ...]:
+        """The sketches of a file: full ones if it was read just now, else those that are kept."""
+        if found.recognised is not None:
+            return found.recognised.sketches
+        known = self.known_file(found.fingerprint)
+        return () if known is None else known.sketches
+
     def known_file(self, fingerprint: bytes) -> KnownFile | None:
         """What is kept of a file."""
         return next(iter(self._files(fingerprint)), None)
@@ -210,12 +235,12 @@ class Registry:
                 (fingerprint, pack(split.public), pack(split.private), split.options, split.seed),
             )
 
-    def _recognise(self, path: Path, known: list[KnownFile], tell: Tell) -> Recognised | None:
+    def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
         try:
             table = open_table(path)
         except BadTable:
             return None
-        wanted = [(sketch.kind, sketch.columns) for file in known for sketch in file.sketches]
+        wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
         return recognise(table, self._store.key, wanted, tell)
 
     def _require_new(self, found: Found) -> None:

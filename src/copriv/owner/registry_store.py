@@ -16,6 +16,7 @@ from pathlib import Path
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError, LedgerFailure
+from copriv.owner.watermark import Watermark
 
 FORMAT = 1
 _KEY_BYTES = 32
@@ -82,14 +83,16 @@ def default_folder() -> Path:
 
 
 def watermark_path(ledger_id: str, folder: Path | None = None) -> Path:
-    """Where the high-water mark of a ledger lies; the folder is made if there is none."""
+    """Where the high-water mark of a ledger lies, if it has one."""
     if not _LEDGER_ID.fullmatch(ledger_id):
         raise LedgerFailure(f"{ledger_id!r} is no ledger's id", remedy="restore the ledger", value=ledger_id)
-    place = (folder or default_folder()) / "marks"
-    with store_failures(place):
-        _make_private_folder(place.parent)
-        _make_private_folder(place)
-    return place / f"{ledger_id}.mark"
+    return (folder or default_folder()) / "marks" / f"{ledger_id}.mark"
+
+
+def known_mark(ledger_id: str) -> Watermark | None:
+    """The high-water mark of a ledger; None if it was never registered here."""
+    path = watermark_path(ledger_id)
+    return Watermark(path) if path.is_file() else None
 
 
 class Store:
@@ -106,6 +109,13 @@ class Store:
             with self.exclusive():
                 self.key = _read_or_make_key(self.folder / "key")
                 self.connection = _open_database(self.folder / "registry.sqlite")
+
+    def mark(self, ledger_id: str) -> Watermark:
+        """The high-water mark of a ledger, made if there is none."""
+        path = watermark_path(ledger_id, self.folder)
+        with store_failures(path):
+            _make_private_folder(path.parent)
+        return Watermark(path)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -64,7 +64,8 @@ def require_same_split(known: Split, wanted: Split) -> None:
         if turned:
             raise BadInput(
                 f"this would take {turned:,} {words}, and rows stay what they were declared first",
-                remedy=f"divide the file as before: {known.options}",
+                remedy=f"divide the file as before: {known.options}; a study with others takes the private rows alone, in a "
+                "file of their own",
                 value=turned,
             )
 

@@ -80,19 +80,18 @@ class Watermark:
         """Refuse a ledger that is not the one that was marked, or no longer.
 
         Args:
-            sequence: the number of the ledger's newest entry.
-            stood_at: whether the ledger's entry of a given number has this head.
+            sequence: the number of the newest entry that was read.
+            stood_at: whether the ledger, as it is now, has this head at a given number; asked after the mark is read.
 
         Raises:
             LedgerFailure: the ledger is behind its mark, or went another way.
         """
         mark = self.newest()
-        if mark is None:
+        if mark is None or stood_at(mark.sequence, mark.head):
             return
         if mark.sequence > sequence:
             raise _behind(self._path, sequence, mark.sequence)
-        if not stood_at(mark.sequence, mark.head):
-            raise _another(self._path, mark.sequence)
+        raise _another(self._path, mark.sequence)
 
     def synchronise(self) -> None:
         """Force the mark to the disk."""
