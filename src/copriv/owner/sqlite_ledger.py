@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ from copriv.owner.watermark import Watermark
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 Connect: TypeAlias = Callable[[Path], Any]
+
+_PATIENCE = 30.0
 
 
 def now() -> str:
@@ -249,14 +252,17 @@ class SqliteLedger:
             self._mark.check(self._book.sequence, self.stood_at)
 
     def _settle_in_main_file(self) -> None:
-        """Move the log into the main file, and wait until it is on the disk there."""
-        row = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
-        if row is not None and (row[0] != 0 or row[1] != row[2]):
-            raise LedgerFailure(
-                f"the ledger {self._path} is being read by somebody who does not let go",
-                remedy="nothing was sent; end the other program, then start again",
-                value=str(self._path),
-            )
+        """Move the log into the main file, and wait until it is on the disk there; others may be moving it too."""
+        deadline, pause = time.monotonic() + _PATIENCE, 0.001
+        while (row := self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone())[0] or row[1] != row[2]:
+            if time.monotonic() > deadline:
+                raise LedgerFailure(
+                    f"the ledger {self._path} is being read by somebody who does not let go",
+                    remedy="nothing was sent; end the other program, then start again",
+                    value=str(self._path),
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
 
     def _stored(self, query: str) -> bytes:
         asked = self._book.queries[query]
