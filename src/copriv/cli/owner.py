@@ -47,7 +47,7 @@ def join(
     ] = 1.0,
     ledger: Annotated[
         Path | None,
-        typer.Option("--ledger", help="The ledger of these records (default: the one they have, else a new one)."),
+        typer.Option("--ledger", help="Their ledger (default: the one that is known, else a new one)."),
     ] = None,
     version_of: Annotated[
         Path | None, typer.Option("--version-of", help="They are the same records as this ledger's, and it pays.")

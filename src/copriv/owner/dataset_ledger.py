@@ -94,7 +94,7 @@ def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callabl
         if settled.unrelated:
             registry.note_unrelated(settled.found, settled.signed_off_by)
         if settled.dataset is not None:
-            ledger = open_registered(registry, settled.dataset)
+            ledger = open_registered(registry, registry.dataset(settled.dataset.id))
             registry.add_version(settled.dataset, now, settled.signed_off_by)
             return ledger
         ledger = SqliteLedger(new) if new.exists() else SqliteLedger.create(new, begin())

@@ -64,8 +64,7 @@ def require_same_split(known: Split, wanted: Split) -> None:
         if turned:
             raise BadInput(
                 f"this would take {turned:,} {words}, and rows stay what they were declared first",
-                remedy=f"divide the file as before: {known.options}; a study with others takes the private rows alone, in a "
-                "file of their own",
+                remedy=f"divide the file as before: {known.options}; or put the private rows into a file of their own",
                 value=turned,
             )
 
