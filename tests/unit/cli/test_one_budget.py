@@ -1,6 +1,7 @@
 """One set of records has one budget, whatever folder, partition, format or version it comes in."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from copriv.cli import person, train_dataset
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import Amount
 from copriv.records import lending_like
 from copriv.simulation.rehearsal import free_port
 
@@ -65,7 +67,7 @@ def _dataset(outcome):
 
 
 def _spent(path):
-    ledger = SqliteLedger(path)
+    ledger = SqliteLedger(Path(path))
     try:
         return {measure: account.spent for measure, account in ledger.book().accounts.items() if account.spent}
     finally:
@@ -181,19 +183,17 @@ def test_a_shuffle_is_repeated(train):
 
 def test_another_folder_does_not_open_another_budget(join, copriv, tmp_path):
     """Finding 4: one file joined three times spent 3ε."""
-    first = json.loads(join("one").out)
-    refused = join("two")
-    assert refused.code == 2
-    assert not (tmp_path / "home-two").exists()
     ledger = tmp_path / "home-one" / "ledger.sqlite"
-    assert first["ledger"] == str(ledger)
-    copriv("ledger", "epoch", ledger, "--epsilon", "2", "--signed-off-by", "an officer")
+    assert json.loads(join("one").out)["ledger"] == str(ledger)
     taken = SqliteLedger(ledger)
-    from copriv.privacy.guarantee import Amount
-
     one = Amount(10**9, "epsilon")
     taken.reserve("q", "?", one, "one", one)
     taken.close()
+    refused = join("two")
+    assert refused.code == 2
+    assert "0 epsilon left, and this may take 1" in refused.err
+    assert not (tmp_path / "home-two").exists()
+    copriv("ledger", "epoch", ledger, "--epsilon", "2", "--signed-off-by", "an officer")
     second = join("two")
     assert json.loads(second.out)["ledger"] == str(ledger)
     assert "these records have spent ε = 1, δ = 0 for any one record (replace-one) in all before" in second.err
