@@ -45,7 +45,7 @@ class OneFile:
         """One thing that happens; what is refused changes nothing."""
         what = self.chance.choice(
             ["join", "init", "train", "answer", "backup", "restore", "put back", "fork", "epoch", "version"],
-            p=[0.15, 0.05, 0.15, 0.3, 0.1, 0.08, 0.07, 0.05, 0.02, 0.03],
+            p=[0.15, 0.05, 0.12, 0.27, 0.1, 0.08, 0.07, 0.05, 0.08, 0.03],
         )
         self.number += 1
         try:
@@ -84,14 +84,16 @@ class OneFile:
         self._promised(place, epsilon)
 
     def train(self):
-        """A run with as many owners as it happens; `--ledgers`, so that it declares a budget if there is none."""
+        """A run with as many owners as it happens; with `--ledgers` it declares a budget if there is none."""
+        shared = bool(self.chance.random() < 0.5) or self.twin is not None
         owners, price = int(self.chance.integers(1, 9)), Amount(self._epsilon(), "epsilon")
         if self.twin == "a ledger for each partition":
             self._train_as_before(owners, price)
         else:
-            self._train(price)
+            self._train(price, shared=shared)
         self.lost += price.nano
-        self.budget = self.lost if self.budget is None else self.budget
+        if shared and self.budget is None:
+            self.budget = self.lost
 
     def answer(self):
         if not self.homes:
@@ -142,7 +144,7 @@ class OneFile:
     def epoch(self):
         if self.budget is None or not self.ledgers or self.twin == "no registry":
             return
-        more = self.budget + 10**8
+        more = self.budget + 5 * 10**8
         with closing(SqliteLedger(self.ledgers[0])) as ledger:
             ledger.open_epoch(Guarantee(more), {"epsilon": more}, "an officer")
         self.budget = more
@@ -154,7 +156,7 @@ class OneFile:
         with Registry() as registry, closing(SqliteLedger(self.ledgers[0])) as ledger:
             take_version(registry, ledger, self.ledgers[0], self._any(self.files), "an officer")
 
-    def _train(self, price):
+    def _train(self, price, *, shared):
         with Registry() as registry:
             options = SimpleNamespace(
                 data=self._any(self.files),
@@ -163,7 +165,7 @@ class OneFile:
                 shuffle=False,
                 unrelated=False,
                 budget=None,
-                ledgers="shared",
+                ledgers="shared" if shared else None,
                 delta=0.0,
                 accountant="pld",
                 version_of=self._word(registry).version_of,
