@@ -100,7 +100,7 @@ def charge(payment: Payment, run: str, study: Study) -> DatasetSpending:
         payment.registry.keep_split(payment.settled.found.fingerprint, payment.split)
         if payment.public is not None:
             payment.registry.note_public(payment.public)
-        if _query(run) not in ledger.book().queries:
+        with payment.registry.exclusive():
             _pay(payment, ledger, run, study)
         return _spending(ledger.book(), payment.ledger)
     finally:
@@ -123,7 +123,10 @@ def _query(run: str) -> str:
 
 
 def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study) -> None:
-    declared = _declaration(payment, ledger.book())
+    """Check once more, because other runs may have paid since; then charge."""
+    if _query(run) in ledger.book().queries:
+        return
+    declared = _require_room(payment, ledger.book())
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, who())
     name = _query(run)
@@ -133,13 +136,19 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study) -> None
 
 def _check_room(payment: Payment, run: str | None) -> None:
     """Whether the records can pay for the run, under the budget that they have or that the options declare."""
-    book, options = _book_now(payment), payment.options
-    if run is not None and _query(run) in book.queries:
-        return
+    book = _book_now(payment)
+    if run is None or _query(run) not in book.queries:
+        _require_room(payment, book)
+
+
+def _require_room(payment: Payment, book: Book) -> Declaration | None:
+    """The budget to declare, if any, under which the records can pay for the run."""
+    options = payment.options
     if options.budget is not None:
         require_within(book, payment.price, Guarantee.of(options.budget, options.delta))
     declared = _declaration(payment, book)
     require_room(book if declared is None else _declared(book, declared), payment.price, str(payment.ledger))
+    return declared
 
 
 def _declaration(payment: Payment, book: Book) -> Declaration | None:

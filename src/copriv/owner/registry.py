@@ -22,7 +22,7 @@ from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, recognise
-from copriv.owner.split import Split, bits, pack
+from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.table import open_table
 
@@ -230,8 +230,12 @@ class Registry:
     def keep_split(self, fingerprint: bytes, split: Split) -> None:
         """Remember which rows of a file are public; rows once declared stay what they are, so it is written once."""
         with self._store.changing() as connection:
+            known = self.known_file(fingerprint)
+            if known is not None and known.split is not None:
+                require_same_split(known.split, split)
+                return
             connection.execute(
-                "INSERT OR IGNORE INTO split VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO split VALUES (?, ?, ?, ?, ?)",
                 (fingerprint, pack(split.public), pack(split.private), split.options, split.seed),
             )
 
