@@ -46,8 +46,15 @@ def join(
         float, typer.Option("--rate", help="Ticks a second of your clock, if the study has Poisson clocks.")
     ] = 1.0,
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="The ledger of these records (default: a new one in the folder).")
+        Path | None,
+        typer.Option("--ledger", help="Their ledger (default: the one that is known, else a new one)."),
     ] = None,
+    version_of: Annotated[
+        Path | None, typer.Option("--version-of", help="They are the same records as this ledger's, and it pays.")
+    ] = None,
+    unrelated: Annotated[
+        bool, typer.Option("--unrelated", help="They look like known records, and none is among those: you sign off.")
+    ] = False,
     folder: _Folder = _HERE,
     signed_off_by: _SignedOff = None,
     approve_later: Annotated[
@@ -76,6 +83,8 @@ def join(
         signed_off_by=signed_off_by,
         approve_later=approve_later,
         yes=yes,
+        version_of=version_of,
+        unrelated=unrelated,
     )
     run_join(options, as_json=as_json)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,15 +14,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
 from copriv.cli.study_sheet import study_rows
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.owner.comparison import Comparison, compare, explain
+from copriv.owner.dataset_ledger import Word
 from copriv.owner.entries import Charge
-from copriv.owner.genesis import budget_of, fingerprint_of_file
-from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records, require_room
+from copriv.owner.genesis import budget_of
+from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records
+from copriv.owner.joining import Joining, settle_joining
 from copriv.owner.owner import account_of
+from copriv.owner.registry import Registry
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
@@ -50,6 +54,8 @@ class JoinOptions:
     signed_off_by: str | None
     approve_later: bool
     yes: bool
+    version_of: Path | None = None
+    unrelated: bool = False
 
 
 class Promised(msgspec.Struct):
@@ -86,16 +92,20 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
     require_valid(invitation.certificate, datetime.now(UTC))
     study, console = invitation.terms(), Console(stderr=True)
     engagement = _engage(options, invitation, study.terms)
-    if Path(engagement.ledger).exists():
-        require_room(engagement, fingerprint_of_file(options.data))
+    joining = settle_records(options, console)
+    engagement = msgspec.structs.replace(engagement, ledger=str(joining.ledger))
+    joining.require_room(engagement.guarantee, engagement.accountant)
     with bar(console, "reading your records with the study's dictionary") as tell:
         prepared = prepare(engagement, study, tell)
     _present(prepared, console)
+    for notice in joining.notices():
+        console.print(f"note: {notice}", highlight=False)
     if not options.approve_later:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
-    home = Home.create(options.folder, engagement, invitation.study, _secrets(invitation))
+    take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
+    home = Home.create(options.folder, engagement, invitation.study, _secrets(invitation), take)
     if not options.approve_later:
-        home.approve(_who(options.signed_off_by), _now())
+        home.approve(who(options.signed_off_by), _now())
     told = _promised(prepared, home, approved=not options.approve_later)
     after = "copriv owner approve" if options.approve_later else "copriv owner serve"
     words = f"{engagement.owner} has joined {study.terms.name!r}\nnext: {after} --folder {options.folder}"
@@ -109,7 +119,7 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
         prepared = prepare(home.engagement, home.study, tell)
     _present(prepared, console)
     _ask("Do you approve these terms and make this promise?", console, yes=yes)
-    approval = home.approve(_who(signed_off_by), _now())
+    approval = home.approve(who(signed_off_by), _now())
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
 
@@ -233,6 +243,15 @@ def _show_verdict(owner: str, found: Comparison, *, as_json: bool) -> None:
     typer.echo(f"  joint model, on the same records             {told.joint:.6f}")
     typer.echo(f"  difference                                   {told.difference:+.6f} ± {told.standard_error:.6f}")
     typer.echo("These figures are measured on your records and are not private: they stay at home.")
+
+
+def settle_records(options: JoinOptions, console: Console) -> Joining:
+    """From which ledger the study is paid: the one that the records have, or a new one in the folder."""
+    word = Word(who(options.signed_off_by), options.version_of, options.unrelated, asker(console))
+    with Registry() as registry:
+        with bar(console, "recognising your records") as tell:
+            found = registry.lookup(options.data, tell)
+        return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
 
 
 def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engagement:
@@ -364,15 +383,6 @@ def _ask(question: str, console: Console, *, yes: bool) -> None:
         raise BadInput("nobody is there to answer", remedy="add --yes if the terms above are approved", value="no tty")
     if not typer.confirm(question, default=False, err=True):
         raise BadInput("not approved; nothing was written or spent", remedy="talk to the learner about the terms")
-
-
-def _who(signed_off_by: str | None) -> str:
-    if signed_off_by is not None:
-        return signed_off_by
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown user"
 
 
 def _now() -> str:

@@ -19,7 +19,9 @@ from copriv.cli.progress import bar, heed_termination
 from copriv.entropy import secure
 from copriv.errors import CoprivError
 from copriv.owner.home import Contact, Engagement, Home, prepare
+from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
+from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
@@ -43,6 +45,8 @@ def run_serve(folder: Path, *, as_json: bool) -> None:
     with _only_one(folder):
         ledger = home.open_ledger()
         try:
+            with Registry() as registry:
+                require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
             with bar(console, "reading your records") as tell:
                 prepared = prepare(home.engagement, home.study, tell)
             owner, records = home.open_owner(ledger, prepared), prepared.sample.records
