@@ -34,6 +34,8 @@ from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.renewal_desk import RenewalDesk
+from copriv.transport.upkeep import kept_up
 
 _ENOUGH_TROUBLE = 3
 _MODELS_KEPT = 200
@@ -309,6 +311,10 @@ def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
 @contextmanager
 def _company(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[NatsLearner]:
     chance, terms = secure(), quarters.study().terms
+
+    def say(words: str) -> None:
+        console.print(words, style="dim", highlight=False)
+
     manners = Manners(
         terms=terms.digest(),
         meeting=terms.meeting,
@@ -317,16 +323,18 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         admits=quarters.admits,
         pick=chance.randrange,
         jitter=chance.random,
-        tell=lambda words: console.print(words, style="dim", highlight=False),
+        tell=say,
         suits=terms.suits,
         revive=(lambda: None) if options.connect else quarters.keep_broker,
+        settle=RenewalDesk(quarters, say).open,
     )
-    company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
-    try:
-        company.open()
-        yield company
-    finally:
-        company.close()
+    with kept_up(quarters, say, elsewhere=options.connect):
+        company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
+        try:
+            company.open()
+            yield company
+        finally:
+            company.close()
 
 
 def _show(told: JointFigures, console: Console) -> None:

@@ -20,6 +20,7 @@ from copriv.owner.owner import Owner
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.transport import subjects
+from copriv.transport.credentials import replace_file, write_credentials
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.link import Link
 from copriv.transport.nats_learner import Manners, NatsLearner
@@ -52,16 +53,15 @@ def make_quarters(folder: Path, study: str, names: Sequence[str]) -> Headquarter
     for invitation in quarters.invite({name: _word() for name in names}, now=datetime.now(UTC), days=2):
         place = folder / "owners" / invitation.owner
         place.mkdir(parents=True)
-        (place / "owner.pem").write_text(invitation.certificate, encoding="ascii")
-        (place / "owner.key").write_text(invitation.key, encoding="ascii")
+        write_credentials(place / "owner.key", invitation.pair(None))
+        replace_file(place / "authority.pem", invitation.authority.encode())
     return quarters
 
 
 def link_of(quarters: Headquarters, name: str) -> Link:
     """How an owner of a rehearsal reaches the broker."""
     place, register = quarters.folder / "owners" / name, quarters.register()
-    files = (place / "owner.pem", place / "owner.key", quarters.folder / "authority.pem")
-    return Link(register.host, register.port, *files, subjects.inbox(name))
+    return Link(register.host, register.port, place / "owner.key", place / "authority.pem", subjects.inbox(name))
 
 
 def desk_of(guest: Guest, terms: Terms) -> Desk:
