@@ -277,7 +277,9 @@ def _require_sensible(options: RunOptions, quarters: Headquarters) -> None:
         )
     invited = len(quarters.invited())
     if invited == 0:
-        raise BadInput("nobody is invited", remedy="invite owners first: copriv learner invite NAME", value=0)
+        raise BadInput(
+            "nobody is invited", remedy="approve the requests of owners first: copriv learner approve REQUEST", value=0
+        )
     if options.at_least is not None and not 1 <= options.at_least <= invited:
         raise BadInput(
             f"--at-least is {options.at_least}",

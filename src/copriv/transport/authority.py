@@ -137,7 +137,9 @@ def _certify(
     """Sign a key for one purpose; no certificate outlives the authority behind it."""
     from cryptography import x509
 
-    require_valid(authority.certificate, now, remedy="make a new authority and have every owner make a new request")
+    require_valid(
+        authority.certificate, now, remedy="let a new authority take over with `copriv learner authority roll`"
+    )
     issuer = read_certificate(authority.certificate)
     until = min(_utc(now) + timedelta(days=days), issuer.not_valid_after_utc)
     builder = _begin(_distinguished_name(name), issuer.subject, key, now, until)

@@ -97,10 +97,13 @@ class Keyring:
         """From now on this authority signs."""
         replace_file(self._key, authority.key.encode())
 
-    def keep_only_signing(self, now: datetime, days: float) -> None:
-        """Trust no authority but the one that signs; first, broker and learner get certificates of it."""
+    def hand_over(self, now: datetime, days: float) -> None:
+        """Certificates of the authority that signs for broker and learner, too."""
         self._renew_broker(self.signing(), self.own()["broker"], now, days)
         self.renew(["learner"], now, days)
+
+    def keep_only_signing(self) -> None:
+        """Trust no authority but the one that signs."""
         replace_file(self.roots_file, self.signing().certificate.encode())
         self._old_key.unlink(missing_ok=True)
 

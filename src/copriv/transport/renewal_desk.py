@@ -42,7 +42,7 @@ class RenewalDesk:
     quarters: Headquarters
     tell: Callable[[str], None]
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    signed: dict[str, float] = field(default_factory=dict)
+    last: dict[str, float] = field(default_factory=dict)
 
     async def open(self, session: Session) -> None:
         """Listen on a new session."""
@@ -72,7 +72,7 @@ class RenewalDesk:
         return NotRenewed("this is not for the learner to hear")
 
     def _sign(self, owner: str, member: Member, errand: Renewal) -> Errand:
-        if not self._in_turn(owner, member.days):
+        if not self._in_turn(f"sign {owner}", member.days):
             return NotRenewed("a certificate was signed a moment ago")
         keys, now = self.quarters.keys, self.clock()
         authority, key = keys.signing(), public_key_of(errand.request)
@@ -88,6 +88,10 @@ class RenewalDesk:
     def _note(self, owner: str, member: Member, errand: InUse) -> Errand:
         """Only what we have signed for this very identity is put on record."""
         certificate, keys = errand.certificate, self.quarters.keys
+        if self.quarters.issued.held(owner) == (certificate,):
+            return InUse()
+        if not self._in_turn(f"note {owner}", member.days):
+            return NotRenewed("a certificate was looked at a moment ago")
         if not any(signed_by(certificate, root) for root in keys.roots()):
             return NotRenewed("this certificate is from another authority")
         if identity_in(certificate) != member.identity:
@@ -96,11 +100,11 @@ class RenewalDesk:
             self.quarters.issued.confirm(owner, certificate)
         return InUse()
 
-    def _in_turn(self, owner: str, days: float) -> bool:
-        """One signature now and then: an owner that asks all the time keeps nobody else waiting."""
+    def _in_turn(self, errand: str, days: float) -> bool:
+        """Once in a while: an owner that asks all the time keeps nobody else waiting."""
         now = time.monotonic()
         pause = min(max(days * _SECONDS_PER_DAY / _PARTS_OF_A_LIFE, _LEAST_SECONDS), _MOST_SECONDS)
-        if now - self.signed.get(owner, -pause) < pause:
+        if now - self.last.get(errand, now - pause) < pause:
             return False
-        self.signed[owner] = now
+        self.last[errand] = now
         return True

@@ -46,7 +46,9 @@ def retire(quarters: Headquarters, now: datetime, *, force: bool = False) -> lis
                 "--force locks them out",
                 value=left,
             )
-        keys.keep_only_signing(now, quarters.register().days)
+        keys.hand_over(now, quarters.register().days)
+        quarters.reload_broker()  # the broker shows what all trust before anybody distrusts what it showed
+        keys.keep_only_signing()
         quarters.reload_broker()
         return left
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -12,7 +13,7 @@ from copriv.cli.owner_serve import run_serve
 from copriv.records import lending_like
 from copriv.simulation.rehearsal import free_port
 from copriv.transport.authority import issue_client
-from copriv.transport.certificates import identity_in, is_for_key, read_certificate
+from copriv.transport.certificates import identity_in, is_for_key, life_of, read_certificate
 from copriv.transport.credentials import read_credentials, write_credentials
 from copriv.transport.headquarters import Headquarters
 
@@ -111,6 +112,40 @@ def test_a_study_of_owners_whose_keys_stayed_home(copriv, joined, tmp_path):
     for thread in serving:
         thread.join()
     assert (told["meetings"], told["owners"]) == (10, 2)
+
+
+def test_certificates_past_their_half_life_are_renewed_while_a_study_runs(copriv, joined, tmp_path):
+    """By the commands themselves; north comes when east has its new certificate."""
+    quarters, home = Headquarters(tmp_path / "learner"), tmp_path / "home-east"
+    early, old = datetime.now(UTC) - timedelta(hours=20), read_credentials(home / "owner.key")
+    write_credentials(
+        home / "owner.key", issue_client(quarters.keys.signing(), identity_in(old.certificate), early, 1.5)
+    )
+    quarters.keys.renew(["broker", "learner"], early, 1.5)
+    before = [read_credentials(home / "owner.key").certificate, *quarters.keys.own().values()]
+
+    def east():
+        run_serve(home, as_json=True)
+
+    def north():
+        while read_credentials(home / "owner.key").certificate == before[0]:
+            time.sleep(0.02)
+        run_serve(tmp_path / "home-north", as_json=True)
+
+    serving = [threading.Thread(target=work) for work in (east, north)]
+    for thread in serving:
+        thread.start()
+    outcome = copriv("learner", "run", "--json")
+    for thread in serving:
+        thread.join()
+    assert _json(outcome)["meetings"] == 10
+    assert "east gets a certificate until" in outcome.err
+    pair = read_credentials(home / "owner.key")
+    assert is_for_key(pair.certificate, pair.key)
+    assert quarters.issued.held("east")[-1] == pair.certificate
+    for certificate in (pair.certificate, *quarters.keys.own().values()):
+        assert certificate not in before
+        assert life_of(certificate).ends > datetime.now(UTC) + timedelta(days=59)
 
 
 def test_join_wants_the_answer_to_its_own_request(copriv, approved, tmp_path):

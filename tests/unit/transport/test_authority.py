@@ -167,7 +167,7 @@ def test_a_clock_that_is_far_behind_is_named(authority):
 
 def test_an_expired_authority_issues_nothing():
     old = make_authority(NOW - timedelta(days=20), days=10)
-    with pytest.raises(BadInput, match=r"expired.*new authority"):
+    with pytest.raises(BadInput, match=r"expired.*authority roll"):
         issue_client(old, IDENTITY, NOW)
 
 
