@@ -207,10 +207,10 @@ class NatsLearner:
                 value=other.decode(errors="replace"),
             )
         await session.client.subscribe(subjects.LEARNER, cb=self._on_learner)
-        await session.client.subscribe(subjects.EVERY_HELLO, cb=self._on_hello)
-        await session.client.subscribe(subjects.EVERY_CLAIM, cb=self._on_claim)
         if self._manners.settle is not None:
             await self._manners.settle(session)
+        await session.client.subscribe(subjects.EVERY_HELLO, cb=self._on_hello)
+        await session.client.subscribe(subjects.EVERY_CLAIM, cb=self._on_claim)
         await self._call("roll")
 
     async def _call(self, purpose: Purpose, number: int = 0) -> None:

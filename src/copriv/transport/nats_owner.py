@@ -163,7 +163,9 @@ class _Visit:
                     await self.roll.wait()
 
     async def _attend(self) -> None:
+        """What is not about meetings has time until the learner is there."""
         if self.desk.attend is not None:
+            await self.welcome.wait()
             await self.desk.attend(self.session)
 
     async def _watch(self) -> None:

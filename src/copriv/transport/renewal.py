@@ -24,7 +24,7 @@ from copriv.transport.request import make_request
 
 _SECONDS_FOR_A_REPLY = 10.0
 _PARTS_OF_A_LIFE = 100
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 900.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 15.0
 _LONGEST_SLEEP = 3600.0  # a clock that is set meanwhile is noticed
 
 

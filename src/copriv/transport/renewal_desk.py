@@ -104,7 +104,7 @@ class RenewalDesk:
         """Once in a while: an owner that asks all the time keeps nobody else waiting."""
         now = time.monotonic()
         pause = min(max(days * _SECONDS_PER_DAY / _PARTS_OF_A_LIFE, _LEAST_SECONDS), _MOST_SECONDS)
-        if now - self.last.get(errand, now - pause) < pause:
+        if errand in self.last and now - self.last[errand] < pause:
             return False
         self.last[errand] = now
         return True

@@ -128,7 +128,7 @@ def test_certificates_past_their_half_life_are_renewed_while_a_study_runs(copriv
         run_serve(home, as_json=True)
 
     def north():
-        while read_credentials(home / "owner.key").certificate == before[0]:
+        while serving[0].is_alive() and read_credentials(home / "owner.key").certificate == before[0]:
             time.sleep(0.02)
         run_serve(tmp_path / "home-north", as_json=True)
 
