@@ -118,7 +118,16 @@ def hosts_in(certificate_pem: str) -> tuple[str, ...]:
 
 def is_for_key(certificate_pem: str, key_pem: str) -> bool:
     """Whether a certificate belongs to a private key."""
-    return read_certificate(certificate_pem).public_key() == read_key(key_pem).public_key()
+    return public_key_in(certificate_pem) == read_key(key_pem).public_key()
+
+
+def public_key_in(certificate_pem: str) -> CertificatePublicKeyTypes:
+    """The public key that a certificate is for."""
+    certificate = read_certificate(certificate_pem)
+    try:
+        return certificate.public_key()
+    except Exception as problem:
+        raise BadInput("a certificate whose key cannot be read", remedy=NEW_REQUEST) from problem
 
 
 def read_key(key_pem: str) -> ec.EllipticCurvePrivateKey:
@@ -137,7 +146,7 @@ def read_key(key_pem: str) -> ec.EllipticCurvePrivateKey:
 
 def fingerprint(certificate_pem: str) -> str:
     """The fingerprint of a certificate's public key, to be read out over the telephone."""
-    return fingerprint_of_key(read_certificate(certificate_pem).public_key())
+    return fingerprint_of_key(public_key_in(certificate_pem))
 
 
 def fingerprint_of_key(key: CertificatePublicKeyTypes) -> str:
@@ -158,8 +167,10 @@ def written(moment: datetime) -> str:
 def _names(certificate_pem: str) -> x509.SubjectAlternativeName:
     from cryptography import x509
 
-    extensions = read_certificate(certificate_pem).extensions
+    certificate = read_certificate(certificate_pem)
     try:
-        return extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return x509.SubjectAlternativeName([])
+    except Exception as problem:
+        raise BadInput("a certificate whose names cannot be read", remedy=NEW_REQUEST) from problem

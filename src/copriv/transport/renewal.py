@@ -17,7 +17,7 @@ from copriv.errors import BadInput, CoprivError, ProtocolError
 from copriv.protocol.renewal import Errand, InUse, NotRenewed, Renewal, Renewed, decode_errand, encode_errand
 from copriv.transport import subjects
 from copriv.transport.authority import Pair, serial_in
-from copriv.transport.certificates import identity_in, is_for_key, life_of, signed_by, split, written
+from copriv.transport.certificates import identity_in, is_for_key, life_of, require_valid, signed_by, split, written
 from copriv.transport.credentials import credentials_text, draft_file, read_credentials
 from copriv.transport.link import Link, Session, connect
 from copriv.transport.request import make_request
@@ -80,7 +80,7 @@ class Renewals:
         if not isinstance(reply, Renewed):
             return False
         try:
-            require_ours(reply, key, held)
+            require_ours(reply, key, held, self.clock())
             await self._install(Pair(reply.certificate, key), reply.authority)
         except (CoprivError, OSError) as problem:
             self.tell(f"the new certificate is not used: {getattr(problem, 'problem', problem)}")
@@ -119,9 +119,10 @@ class Renewals:
         return min(max(part, _SHORTEST_PAUSE), _LONGEST_PAUSE) * (0.5 + 0.5 * self.jitter())
 
 
-def require_ours(reply: Renewed, key: str, held: Pair) -> None:
-    """Refuse a certificate for another key or identity, or from an authority that does not come along."""
+def require_ours(reply: Renewed, key: str, held: Pair, now: datetime) -> None:
+    """Refuse a certificate for another key, identity or time, or from an authority that does not come along."""
     roots = split(reply.authority)
+    require_valid(reply.certificate, now)
     if not is_for_key(reply.certificate, key) or identity_in(reply.certificate) != identity_in(held.certificate):
         raise BadInput("it is not for our key and name", remedy="ask whoever runs the learner")
     if not any(signed_by(reply.certificate, root) for root in roots):

@@ -104,11 +104,13 @@ def test_an_owner_takes_only_what_is_its_own(desk, quarters):
     key, renewal = _renewal("alpha")
     renewed = _ask(desk, "alpha", "a1", renewal)
     held = issue_client(quarters.keys.signing(), "copriv:owner:alpha:a1", NOW)
-    require_ours(renewed, key, held)
+    require_ours(renewed, key, held, LATER)
     others = issue_client(quarters.keys.signing(), "copriv:owner:beta:b1", NOW)
     with pytest.raises(BadInput, match="our key"):
-        require_ours(renewed, _renewal("alpha")[0], held)
+        require_ours(renewed, _renewal("alpha")[0], held, LATER)
     with pytest.raises(BadInput, match="our key"):
-        require_ours(Renewed(others.certificate, renewed.authority), others.key, held)
+        require_ours(Renewed(others.certificate, renewed.authority), others.key, held, LATER)
+    with pytest.raises(BadInput, match="expired"):
+        require_ours(renewed, key, held, LATER + timedelta(days=61))
     with pytest.raises(BadInput, match="no authority"):
-        require_ours(Renewed(renewed.certificate, make_authority(NOW).certificate), key, held)
+        require_ours(Renewed(renewed.certificate, make_authority(NOW).certificate), key, held, LATER)
