@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from copriv.cli.expiry import Expiry, warnings_of, words_of
+from copriv.cli.owner_request import authorities_of, expiries_of, secrets_of
 from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
 from copriv.cli.study_sheet import study_rows
@@ -26,6 +28,7 @@ from copriv.owner.genesis import budget_of
 from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records
 from copriv.owner.joining import Joining, settle_joining
 from copriv.owner.owner import account_of
+from copriv.owner.pending import only_pending
 from copriv.owner.registry import Registry
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
@@ -33,7 +36,7 @@ from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.report.model_file import read_model
-from copriv.transport.authority import require_valid
+from copriv.transport.certificates import require_valid
 from copriv.transport.invitation import Invitation, read_invitation
 
 
@@ -82,7 +85,7 @@ class Promised(msgspec.Struct):
 
 def run_join(options: JoinOptions, *, as_json: bool) -> None:
     """Check everything, show the promise, ask, and only then write."""
-    if options.folder.exists():
+    if options.folder.exists() and not only_pending(options.folder):
         raise BadInput(
             f"{options.folder} exists, and an owner's folder is never overwritten",
             remedy="choose another --folder",
@@ -90,6 +93,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
         )
     invitation = read_invitation(options.invitation)
     require_valid(invitation.certificate, datetime.now(UTC))
+    secrets = secrets_of(invitation, options.folder)
     study, console = invitation.terms(), Console(stderr=True)
     engagement = _engage(options, invitation, study.terms)
     joining = settle_records(options, console)
@@ -99,11 +103,12 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
         prepared = prepare(engagement, study, tell)
     _present(prepared, console)
     for notice in joining.notices():
-        console.print(f"note: {notice}", highlight=False)
+        console.print(f"note: {notice}", highlight=False, markup=False)
+    console.print(f"the learner's authority: {authorities_of(invitation)}", style="dim", highlight=False)
     if not options.approve_later:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
     take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
-    home = Home.create(options.folder, engagement, invitation.study, _secrets(invitation), take)
+    home = Home.create(options.folder, engagement, invitation.study, secrets, take)
     if not options.approve_later:
         home.approve(who(options.signed_off_by), _now())
     told = _promised(prepared, home, approved=not options.approve_later)
@@ -122,26 +127,6 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
     approval = home.approve(who(signed_off_by), _now())
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
-
-
-def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
-    """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
-    home, invitation = Home(folder), read_invitation(invitation_file)
-    require_valid(invitation.certificate, datetime.now(UTC))
-    for what, given, held in (
-        ("owner", invitation.owner, home.engagement.owner),
-        ("study", invitation.terms().terms.digest(), home.study.terms.digest()),
-    ):
-        if given != held:
-            raise BadInput(
-                f"the invitation is for another {what}: {given}, and the folder's is {held}",
-                remedy="join with it in a folder of its own: copriv owner join",
-                value=given,
-            )
-    home.renew(invitation.host, invitation.port, _secrets(invitation))
-    told = {"owner": invitation.owner, "folder": str(folder), "broker": f"{invitation.host}:{invitation.port}"}
-    words = f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}"
-    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
 class OwnerStatus(msgspec.Struct):
@@ -163,6 +148,7 @@ class OwnerStatus(msgspec.Struct):
     last_contact: str | None
     last_word: str | None
     model: bool
+    certificates: list[Expiry]
 
 
 def run_status(folder: Path, *, as_json: bool) -> None:
@@ -182,8 +168,11 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         ("broker", status.broker),
         ("contact", contact),
         ("model", "received" if status.model else "not yet"),
+        ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
     ):
         typer.echo(f"  {name:<9} {value}")
+    for warning in warnings_of(status.certificates, "it renews itself while `copriv owner serve` and the learner run"):
+        typer.echo(warning)
 
 
 class Verdict(msgspec.Struct):
@@ -286,10 +275,6 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
     )
 
 
-def _secrets(invitation: Invitation) -> dict[str, str]:
-    return {"owner.pem": invitation.certificate, "owner.key": invitation.key, "authority.pem": invitation.authority}
-
-
 def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
     engagement, promise, terms = prepared.engagement, prepared.promise, prepared.study.terms
     return Promised(
@@ -373,6 +358,7 @@ def _status(home: Home) -> OwnerStatus:
         last_contact=None if contact is None else contact.at,
         last_word=None if contact is None else contact.words,
         model=(home.folder / "model.json").is_file(),
+        certificates=expiries_of(home.folder),
     )
 
 

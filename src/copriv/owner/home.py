@@ -19,6 +19,7 @@ from copriv.losses.sample import Sample
 from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
+from copriv.owner.pending import forget_pending, only_pending
 from copriv.owner.promise import Promise, make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -163,7 +164,7 @@ class Home:
     ) -> Home:
         """Make the folder, with its certificate and key for nobody else to read; then take the ledger."""
         try:
-            folder.mkdir(parents=True, mode=0o700)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=only_pending(folder))
         except OSError as problem:
             raise BadInput(
                 f"{folder} cannot be made: {problem.strerror}", remedy="choose another --folder", value=str(folder)
@@ -172,6 +173,7 @@ class Home:
             write_for_owner(folder / name, text.encode())
         take_ledger()
         write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+        forget_pending(folder)
         return cls(folder)
 
     def approve(self, by: str, at: str) -> Approval:
@@ -189,6 +191,7 @@ class Home:
             write_for_owner(self.folder / name, text.encode())
         self.engagement = msgspec.structs.replace(self.engagement, host=host, port=port)
         write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.engagement))
+        forget_pending(self.folder)
 
     def approval(self) -> Approval | None:
         """What was approved, if anything was."""
