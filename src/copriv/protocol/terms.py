@@ -132,7 +132,7 @@ def _require_range(name: str, value: float, lowest: float, highest: float) -> No
     if not lowest <= value <= highest:
         words = name.replace("_", " ")
         raise BadInput(
-            f"the {words} of the terms is {value:g}",
+            f"the {words} is {value:g}",
             remedy=f"give a number from {lowest:g} to {highest:g}",
             value=value,
         )
