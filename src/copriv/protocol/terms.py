@@ -41,6 +41,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluations: how often an owner may be asked for its average loss.
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
+        records: how many records each owner is expected to have; 0 if that is not said.
     """
 
     loss: str
@@ -65,6 +66,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     evaluations: int = 0
     evaluation_share: float = 0.0
     loss_bound: float = 0.0
+    records: int = 0
 
     def __post_init__(self) -> None:
         if not (self.clip > 0 and self.clip < float("inf")):
@@ -73,6 +75,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             raise BadInput(f"the horizon is {self.horizon}", remedy="give at least 1 iteration", value=self.horizon)
         if self.answers < 0:
             raise BadInput(f"{self.answers} answers", remedy="give at least 1, or 0 for no cap", value=self.answers)
+        if self.records < 0:
+            raise BadInput(f"{self.records} records", remedy="give at least 1, or 0 if unknown", value=self.records)
         _require_evaluation(self)
 
     def objective(self) -> Objective:
@@ -88,8 +92,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
 
     def digest(self) -> str:
-        """SHA-256 of the canonical text of the terms; it travels with every message."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        """SHA-256 of the canonical text of the terms; it travels with every message.
+
+        Terms that do not say how many records are expected have the digest that they had before one could say it.
+        """
+        values = msgspec.to_builtins(self)
+        if self.records == 0:
+            del values["records"]
+        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
 
 
 def _require_evaluation(terms: Terms) -> None:
