@@ -151,6 +151,10 @@ def invite(
     folder: _Folder = _HERE,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
     days: Annotated[int, typer.Option("--days", help="How long the certificate is valid.")] = 365,
+    records: Annotated[
+        int | None,
+        typer.Option("--records", help="The most records it may claim (default: 10 times what the study expects)."),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Invite an owner a second time; its old certificate is revoked.")
     ] = False,
@@ -162,7 +166,7 @@ def invite(
     """
     from copriv.cli.learner_job import run_invite
 
-    run_invite(name, folder, out or Path(f"{name}.invitation"), days, again=again, as_json=as_json)
+    run_invite(name, folder, out or Path(f"{name}.invitation"), days, records, again=again, as_json=as_json)
 
 
 @learner.command()

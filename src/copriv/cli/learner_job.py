@@ -63,9 +63,13 @@ def _public_rows(study: Path) -> bytes:
     return b""
 
 
-def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as_json: bool) -> None:
+def run_invite(
+    name: str, folder: Path, out: Path, days: int, records: int | None, *, again: bool, as_json: bool
+) -> None:
     """Make an invitation."""
     require_name(name)
+    if records is not None and records < 1:
+        raise BadInput(f"--records is {records}", remedy="give at least 1", value=records)
     quarters = Headquarters(folder)
     known = quarters.register().owners.get(name)
     if known is not None and not again:
@@ -78,7 +82,7 @@ def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as
         raise BadInput(f"--days is {days}", remedy="give at least 1", value=days)
     if out.exists():
         raise BadInput(f"{out} exists, and an invitation is never overwritten", remedy="choose another --out")
-    [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days)
+    [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days, most_records=records or 0)
     write_invitation(invitation, out)
     _say(
         {"owner": name, "invitation": str(out), "days": days},

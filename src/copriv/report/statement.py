@@ -69,6 +69,13 @@ class OwnerStatement(msgspec.Struct):
     ledger_head: str
 
 
+class ExpelledStatement(msgspec.Struct):
+    """An owner that was caught lying, and what was wrong."""
+
+    owner: str
+    why: str
+
+
 class Statement(msgspec.Struct):
     """The privacy statement of a run."""
 
@@ -81,6 +88,7 @@ class Statement(msgspec.Struct):
     protected: tuple[str, ...] = PROTECTED
     not_protected: tuple[str, ...] = NOT_PROTECTED
     assumed: tuple[str, ...] = ASSUMED
+    expelled: list[ExpelledStatement] = []
 
 
 def state(run: Run) -> Statement:

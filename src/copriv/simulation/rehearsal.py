@@ -22,7 +22,8 @@ from copriv.protocol.terms import Terms
 from copriv.transport import subjects
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.link import Link
-from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.manners import Manners
+from copriv.transport.nats_learner import NatsLearner
 from copriv.transport.nats_owner import Desk, serve
 
 HOST = "127.0.0.1"

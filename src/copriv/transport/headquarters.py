@@ -28,11 +28,15 @@ _SMALLEST_LIMIT = 16_384
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One invited owner: the identity that the broker knows it by, since when, and whether it still does."""
+    """One invited owner: the identity that the broker knows it by, since when, and whether it still does.
+
+    `most_records` is the most records that it may claim; 0 where the invitation does not say.
+    """
 
     identity: str
     invited: str
     revoked: bool = False
+    most_records: int = 0
 
 
 class Register(msgspec.Struct, frozen=True):
@@ -133,17 +137,23 @@ class Headquarters:
         member = self.register().owners.get(owner)
         return member is not None and not member.revoked
 
+    def most_records(self, owner: str) -> int:
+        """The most records that an owner may claim by its invitation; 0 if that does not say."""
+        member = self.register().owners.get(owner)
+        return 0 if member is None else member.most_records
+
     def invited(self) -> list[str]:
         """The owners that may take part, in the order of their names."""
         return sorted(name for name in self.register().owners if self.admits(name))
 
-    def invite(self, owners: Mapping[str, str], *, now: datetime, days: int) -> list[Invitation]:
+    def invite(self, owners: Mapping[str, str], *, now: datetime, days: int, most_records: int = 0) -> list[Invitation]:
         """A certificate for each owner, and a place for it in the broker's configuration; older ones are revoked.
 
         Args:
             owners: by name, the serial of the new identity.
             now: when.
             days: how long the certificates are valid.
+            most_records: the most records that each of them may claim; 0 for what the study says.
         """
         authority = self._authority()
         identities = {owner: identity_of("owner", owner, serial) for owner, serial in owners.items()}
@@ -151,7 +161,7 @@ class Headquarters:
         with self._locked():
             register = self.register()
             since = now.isoformat(timespec="seconds")
-            new = {owner: Member(identity, since) for owner, identity in identities.items()}
+            new = {owner: Member(identity, since, most_records=most_records) for owner, identity in identities.items()}
             self._update(msgspec.structs.replace(register, owners={**register.owners, **new}))
         where, study = (register.host, register.port, authority.certificate), self.study_text()
         return [Invitation(owner, *where, pair.certificate, pair.key, study) for owner, pair in pairs.items()]
