@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -105,7 +106,7 @@ class Learning(Generic[State]):
     def _is_sound(self, state: State, owner: int) -> bool:
         """Whether the model, and what the owner would be asked next, are finite."""
         numbers = (self.rule.model(state), self.rule.question(state, owner))
-        return all(bool(np.isfinite(each).all()) for each in numbers)
+        return all(all(map(math.isfinite, each.tolist())) for each in numbers)
 
     def absorb(self, position: Position[State], owner: int, query: Query, reply: Reply) -> Position[State]:
         """The position after a reply."""

@@ -139,12 +139,14 @@ def is_receipt(receipt: Receipt) -> bool:
 
 
 def _is_hexadecimal(text: str) -> bool:
-    return set(text) <= set("0123456789abcdef")
+    return not text.strip("0123456789abcdef")
 
 
 def _heard(query: Query, refusal: Refusal, *, strict: bool) -> Refusal:
     """A refusal in the name of who was asked; one that cannot be true of our query is garbage."""
     words = plain(refusal.text, most=LONGEST_TEXT)
+    if refusal.reason == "garbage":
+        return garbage(query, f"cannot be read: {words}")
     if strict and refusal.reason in _UNTRUE:
         return garbage(query, f"is a refusal ({refusal.reason}) that is not true of that query: {words}")
     return Refusal(query.id, query.owner, refusal.reason, words)

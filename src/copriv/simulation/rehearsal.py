@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -120,8 +120,15 @@ def attended(quarters: Headquarters, guests: Sequence[Guest], terms: Terms) -> I
 
 
 @contextmanager
-def learner_of(quarters: Headquarters, terms: Terms, *, deadline: float = 30.0) -> Iterator[NatsLearner]:
-    """The learner's side, connected."""
+def learner_of(
+    quarters: Headquarters,
+    terms: Terms,
+    *,
+    deadline: float = 30.0,
+    tell: Callable[[str], None] = lambda _words: None,
+    objects: Callable[[Hello], str | None] | None = None,
+) -> Iterator[NatsLearner]:
+    """The learner's side, connected; it objects to nobody unless it is told how."""
     chance = secure()
     manners = Manners(
         terms=terms.digest(),
@@ -131,7 +138,8 @@ def learner_of(quarters: Headquarters, terms: Terms, *, deadline: float = 30.0) 
         admits=quarters.admits,
         pick=chance.randrange,
         jitter=chance.random,
-        tell=lambda _words: None,
+        tell=tell,
+        objects=objects,
     )
     learner = NatsLearner(quarters.link(), manners, _word())
     try:

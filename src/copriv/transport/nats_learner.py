@@ -34,6 +34,14 @@ _SECONDS_FOR_FAREWELLS = 5.0
 _LONGEST_TELLING = 1000
 
 
+def read_reply(query: Query, data: bytes) -> Reply:
+    """What an owner has replied to a query; what cannot be read is garbage."""
+    try:
+        return decode_reply(data)
+    except ProtocolError as problem:
+        return Refusal(query.id, query.owner, "garbage", problem.problem)
+
+
 class NatsLearner:
     """A transport, and the company that it brings.
 
@@ -209,10 +217,7 @@ class NatsLearner:
                 await self._call_the_roll()
             return Silence(name)
         self._reception.note_reply(name)
-        try:
-            return decode_reply(data)
-        except ProtocolError as problem:
-            return Refusal(query.id, name, "garbage", f"{name}: {problem.problem}")
+        return read_reply(query, data)
 
     # --- whom to meet ------------------------------------------------------------------------------
 
