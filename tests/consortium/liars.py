@@ -112,27 +112,16 @@ HELLOS = {
 
 
 @contextmanager
-def shouting(link, hello, odd=True):
-    """A process that says hello under ever new words and claims every meeting, as fast as it can."""
+def _aside(link, speak):
+    """A process of its own certificate that speaks until it is told to stop."""
     stop, started = threading.Event(), threading.Event()
 
-    async def shout():
-        name = hello.owner
+    async def live():
         async with connect(link, link.context()) as session:
             started.set()
-            for number in range(10**9):
-                if stop.is_set() or session.lost.is_set():
-                    return
-                new = msgspec.structs.replace(hello, instance=f"{number:x}") if hello.instance.isalnum() else hello
-                await session.client.publish(
-                    subjects.hello(name), encode_notice(new), f"{subjects.inbox(name)}.{number}"
-                )
-                if odd:
-                    await session.client.publish(subjects.hello(name), b"\xff" * 300, f"{subjects.inbox(name)}.x")
-                    await session.client.publish(subjects.claim(name), b"\x91" * 900)
-                await asyncio.sleep(0.002)
+            await speak(session, lambda: stop.is_set() or session.lost.is_set())
 
-    thread = threading.Thread(target=lambda: asyncio.run(shout()))
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
     thread.start()
     started.wait(20)
     try:
@@ -140,3 +129,37 @@ def shouting(link, hello, odd=True):
     finally:
         stop.set()
         thread.join(20)
+
+
+def shouting(link, hello, odd=True):
+    """Says hello under ever new words and claims every meeting, as fast as it can."""
+
+    async def shout(session, is_over):
+        name, number = hello.owner, 0
+        while not is_over():
+            number += 1
+            new = msgspec.structs.replace(hello, instance=f"{number:x}") if hello.instance.isalnum() else hello
+            inbox = f"{subjects.inbox(name)}.{number}"
+            await session.client.publish(subjects.hello(name), encode_notice(new), inbox)
+            if odd:
+                await session.client.publish(subjects.hello(name), b"\xff" * 300, inbox)
+                await session.client.publish(subjects.claim(name), b"\x91" * 900)
+            await asyncio.sleep(0.002)
+
+    return _aside(link, shout)
+
+
+def babbling(link, hearsay, count):
+    """Says so many odd things on its own subjects."""
+
+    async def babble(session, is_over):
+        name = subjects.sender(link.inbox)
+        for number in range(count):
+            if is_over():
+                return
+            subject = subjects.claim(name) if number % 3 == 0 else subjects.hello(name)
+            await session.client.publish(subject, hearsay.notice(), f"{subjects.inbox(name)}.{number}")
+            if number % 50 == 0:
+                await asyncio.sleep(0.005)
+
+    return _aside(link, babble)
