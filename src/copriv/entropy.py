@@ -18,6 +18,15 @@ def secure() -> secrets.SystemRandom:
     return secrets.SystemRandom()
 
 
+def token() -> str:
+    """A random 256-bit word in hexadecimal that says nothing.
+
+    >>> len(token()), token() == token()
+    (64, False)
+    """
+    return secrets.token_hex(32)
+
+
 def fresh_seed() -> int:
     """A seed nobody chose, to be written down so that a schedule can be drawn again."""
     return secure().getrandbits(53)

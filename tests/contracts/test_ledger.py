@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 
 from copriv import errors
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal, QueryConflict
-from copriv.owner.book import Genesis
+from copriv.owner.book import keyed
+from copriv.owner.entries import Genesis
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.protocol.messages import Receipt
 
 BUDGET = Amount(100, "epsilon")
 CHARGE = Amount(30, "epsilon")
-GENESIS = Genesis("bank", "d" * 64, 100, 0.0, "pure", 100, "epsilon")
+SALT = "5a" * 32
+GENESIS = Genesis("1d" * 32, SALT, "bank", keyed(SALT, "d" * 64), 100, 0.0, "pure", {"epsilon": 100})
 
 
 def reserve(ledger, query="q", question="?", charge=CHARGE, study="study", allowance=BUDGET):
@@ -77,9 +78,11 @@ def ledger(request, tmp_path):
 
 def test_a_new_ledger_has_spent_nothing(ledger):
     book = ledger.book()
-    assert (book.owner, book.dataset, book.budget, book.spent) == ("bank", "d" * 64, BUDGET, 0)
-    assert book.receipt.sequence == 1
+    assert (book.owner, book.budget, book.spent, book.sequence) == ("bank", BUDGET, 0, 1)
+    assert book.is_for("d" * 64)
+    assert not book.is_for("e" * 64)
     assert not book.queries
+    assert book.newest_receipt is None
 
 
 def test_charges_add_up_and_the_budget_is_the_end(ledger):
@@ -101,7 +104,7 @@ def test_a_study_has_its_share_and_all_studies_one_budget(ledger):
     reserve(ledger, "b1", study="b", allowance=share)
     with pytest.raises(LedgerRefusal, match="budget is spent: 90 of 100"):
         reserve(ledger, "b2", study="b", allowance=share)
-    assert ledger.book().studies == {"a": 60, "b": 30}
+    assert ledger.book().studies == {"a": share, "b": CHARGE}
 
 
 def test_the_same_question_is_free_and_gets_the_same_bytes_and_receipt(ledger):
@@ -150,16 +153,27 @@ def test_nothing_is_free(ledger):
 
 
 def test_a_ledger_knows_its_own_receipts_and_no_others(ledger):
-    beginning = ledger.book().receipt
     reserve(ledger)
-    newest = ledger.store("q", b"answer")
-    assert newest.sequence == 3
-    assert ledger.witnesses(beginning)
+    first = ledger.store("q", b"answer")
+    reserve(ledger, "other")
+    newest = ledger.store("other", b"answer")
+    assert ledger.book().newest_receipt == newest
+    assert ledger.witnesses(first)
     assert ledger.witnesses(newest)
-    assert not ledger.witnesses(Receipt(4, newest.head))
-    assert not ledger.witnesses(Receipt(3, beginning.head))
-    assert not ledger.witnesses(Receipt(0, beginning.head))
-    assert not ledger.witnesses(Receipt(-1, newest.head))
+    for stranger in ("", "0" * 64, newest[:-1], newest.upper() + "0", f"3:{ledger.book().head}"):
+        assert not ledger.witnesses(stranger)
+
+
+def test_a_receipt_is_random_and_tells_nothing_of_ledger_or_answer(ledger):
+    """Two ledgers for the same records that have said the same: nothing in their receipts agrees."""
+    again = MemoryLedger(GENESIS)
+    receipts = set()
+    for one in (ledger, again):
+        for query in ("q", "r"):
+            reserve(one, query)
+            receipts.add(one.store(query, b"answer"))
+    assert len(receipts) == 4
+    assert all(len(receipt) == 64 and set(receipt) <= set("0123456789abcdef") for receipt in receipts)
 
 
 @given(
@@ -173,8 +187,7 @@ def test_memory_and_disk_agree_on_every_sequence_of_calls(tmp_path_factory, call
     for number, question, nano, study in calls:
         outcomes = {_outcome(ledger, f"q{number}", question, Amount(nano, "epsilon"), study) for ledger in ledgers}
         assert len(outcomes) == 1
-        receipts = {ledger.book().receipt for ledger in ledgers}
-        assert len(receipts) == 1
+        assert len({(book.sequence, len(book.receipts)) for book in (ledger.book() for ledger in ledgers)}) == 1
         assert ledgers[0].book().spent == ledgers[1].book().spent <= BUDGET.nano
     ledgers[1].close()
 
@@ -182,7 +195,7 @@ def test_memory_and_disk_agree_on_every_sequence_of_calls(tmp_path_factory, call
 def _outcome(ledger, query, question, charge, study):
     try:
         stored = reserve(ledger, query, question, charge, study, Amount(70, "epsilon"))
-        return "repeated" if stored else str(ledger.store(query, question.encode()))
+        return "repeated" if stored else f"{len(ledger.store(query, question.encode()))} digits"
     except LedgerRefusal as problem:
         return str(problem)
 
@@ -227,7 +240,7 @@ def test_the_database_itself_refuses_to_overspend_and_to_forget(disk, tmp_path):
 def test_a_new_epoch_carries_the_spending_over(disk):
     reserve(disk)
     reserve(disk, "q2")
-    disk.open_epoch(Guarantee(200), Amount(200, "epsilon"), "an officer")
+    disk.open_epoch(Guarantee(200), {"epsilon": 200}, "an officer")
     book = disk.book()
     assert (book.spent, book.budget.nano, book.guarantee.nano_epsilon) == (60, 200, 200)
     for number in range(4):
@@ -240,12 +253,12 @@ def test_a_new_epoch_carries_the_spending_over(disk):
 def test_an_epoch_is_signed_and_not_below_what_is_spent(disk):
     reserve(disk)
     with pytest.raises(LedgerRefusal, match="less than what is spent"):
-        disk.open_epoch(Guarantee(29), Amount(29, "epsilon"), "an officer")
+        disk.open_epoch(Guarantee(29), {"epsilon": 29}, "an officer")
     with pytest.raises(LedgerRefusal, match="signed off"):
-        disk.open_epoch(Guarantee(300), Amount(300, "epsilon"), "  ")
-    with pytest.raises(LedgerRefusal, match="rho"):
-        disk.open_epoch(Guarantee(300, 1e-6), Amount(300, "rho"), "an officer")
-    disk.open_epoch(Guarantee(30), Amount(30, "epsilon"), "an officer")
+        disk.open_epoch(Guarantee(300), {"epsilon": 300}, "  ")
+    with pytest.raises(LedgerRefusal, match="less than what is spent: 30 nano-epsilon"):
+        disk.open_epoch(Guarantee(300, 1e-6), {"rho": 300}, "an officer")
+    disk.open_epoch(Guarantee(30), {"epsilon": 30}, "an officer")
     assert disk.book().budget.nano == 30
 
 
@@ -265,14 +278,14 @@ def test_entries_tell_the_whole_story(disk):
     disk.store("q", b"answer")
     kinds = [type(entry.body).__name__ for entry in disk.entries()]
     assert kinds == ["Genesis", "Charge", "Answered"]
-    assert [entry.head for entry in disk.entries()][-1] == disk.book().receipt.head
+    assert [entry.head for entry in disk.entries()][-1] == disk.book().head
     changed = msgspec.structs.replace(next(disk.entries()), previous="1" * 64)
     assert changed.head != next(disk.entries()).head
 
 
 def test_racing_learners_get_exactly_the_budgeted_answers(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    SqliteLedger.create(path, msgspec.structs.replace(GENESIS, budget=20)).close()
+    SqliteLedger.create(path, msgspec.structs.replace(GENESIS, budgets={"epsilon": 20})).close()
 
     def race(learner):
         ledger, won = SqliteLedger(path), 0
@@ -287,3 +300,10 @@ def test_racing_learners_get_exactly_the_budgeted_answers(tmp_path):
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(race, range(4))) == 20
+
+
+def test_a_log_without_its_ledger_is_not_read_into_a_new_one(disk, tmp_path):
+    reserve(disk)
+    (tmp_path / "ledger.sqlite").rename(tmp_path / "moved.sqlite")
+    with pytest.raises(LedgerRefusal, match=r"ledger\.sqlite-wal"):
+        SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)

@@ -8,7 +8,7 @@ import msgspec
 import world
 
 from copriv.privacy.release import Release
-from copriv.protocol.messages import Answer, Receipt, Refusal
+from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.wire import encode, largest_query
 
 ODD_NUMBERS = (math.nan, math.inf, -math.inf, 5e-324, -5e-324, 2.0000000000000004, -2.1, 1e308, -0.0, 2**63, -(2**63))
@@ -89,11 +89,11 @@ class Garbage:
         return self._with(theta=[self._chance.random() for _ in range(length)])
 
     def _odd_receipt(self):
-        head = self._chance.choice((*ODD_NAMES, self._receipt.head, "f" * 64))
-        return self._with(receipt=[self._chance.choice(ODD_SEQUENCES), head, *[0] * self._chance.choice((0, 0, 0, 1))])
+        old = [self._chance.choice(ODD_SEQUENCES), "f" * 64]
+        return self._with(receipt=self._chance.choice((*ODD_NAMES, "f" * 64, f"1:{'f' * 64}", old, old[0])))
 
     def _own_receipt(self):
-        return self._with(receipt=[self._receipt.sequence + self._chance.choice((-1, 1)), self._receipt.head])
+        return self._with(receipt=self._chance.choice((self._receipt[:-1], self._receipt + "0", self._receipt.upper())))
 
     # -- wrong bytes -----------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Garbage:
     def _reflected(self):
         """An owner's own kinds of messages, sent back."""
         release = Release("q", "laplace", 1.0, 1.0, "L1", 1, "epsilon")
-        answer = Answer("q", world.NAMES[0], (0.0,) * 4, release, Receipt(1, "0"))
+        answer = Answer("q", world.NAMES[0], (0.0,) * 4, release, "0" * 64)
         return encode(self._chance.choice((answer, Refusal("q", world.NAMES[0], "failed", ""))))
 
     def _torn_together(self):

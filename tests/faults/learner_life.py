@@ -24,7 +24,7 @@ PLACES = (
     "after begin immediate",
     "after insert position",
     "after insert reply",
-    "after insert receipt",
+    "after insert newest_receipt",
     "before commit",
     "after commit",
     "after save",

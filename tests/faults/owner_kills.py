@@ -17,8 +17,8 @@ from nursery import KILLED
 from owner_life import PLACES
 from toll import Toll
 
-from copriv.errors import CoprivError
-from copriv.owner.book import Charge
+from copriv.errors import CoprivError, LedgerFailure
+from copriv.owner.entries import Charge
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_reply
@@ -36,6 +36,7 @@ class Outside:
         self.models, self.open, self.heard = {}, [], defaultdict(set)
         self.receipt, self.exhausted, self.odd, self.messages, self.repeats = None, False, [], 0, 0
         self.pace = 0.004
+        self.shown_alone = self.refused_alone = 0
 
     def query(self):
         """What is still unanswered; else something old, for free; else something new."""
@@ -58,8 +59,7 @@ class Outside:
             self.open.remove(reply.id)
         if isinstance(reply, Answer):
             self.heard[reply.id].add(data)
-            if self.receipt is None or reply.receipt.sequence > self.receipt.sequence:
-                self.receipt = reply.receipt
+            self.receipt = reply.receipt
         elif reply.reason == "exhausted":
             self.exhausted = True
         else:
@@ -88,7 +88,12 @@ def _torment_one(nursery, ledger, outside, places, kills, twin, toll, tell):
         lives_left -= outside.exhausted
         tell()
     toll.counts.update(
-        ledgers=1, messages=outside.messages, repeats=outside.repeats, answers=sum(map(len, outside.heard.values()))
+        ledgers=1,
+        messages=outside.messages,
+        repeats=outside.repeats,
+        answers=sum(map(len, outside.heard.values())),
+        shown_alone=outside.shown_alone,
+        refused_alone=outside.refused_alone,
     )
 
 
@@ -136,9 +141,25 @@ def inspect(path, outside):
         try:
             with closing(SqliteLedger(copy_as_it_lies(path, Path(folder)))) as ledger:
                 ledger.verify()
-                return list(_compare(ledger, outside))
+                return [*_compare(ledger, outside), *inspect_main_file(path, outside)]
         except CoprivError as problem:
             return [f"the ledger cannot be read: {problem}"]
+
+
+def inspect_main_file(path, outside):
+    """Copied alone, the main file shows all that was answered, or it refuses as damaged."""
+    with TemporaryDirectory() as folder:
+        alone = Path(shutil.copy(path, folder))
+        try:
+            with closing(SqliteLedger(alone)) as ledger:
+                ledger.verify()
+                answered = {name for name, asked in ledger.book().queries.items() if asked.answer is not None}
+        except LedgerFailure:
+            outside.refused_alone += 1
+            return []
+        outside.shown_alone += 1
+        missing = sorted(set(outside.heard) - answered)
+        return [f"the main file alone has forgotten {missing[0]}"] if missing else []
 
 
 def copy_as_it_lies(path, folder):

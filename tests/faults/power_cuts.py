@@ -14,10 +14,7 @@ from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_query, decode_reply
 
 CUTS_A_RECORDING = 20
-# Pages: small enough that a recording holds moves from the log into the database, and large enough that not every
-# answer is followed by one, which would hide that the log itself was not synchronised.
-CHECKPOINT_EVERY = 40
-SYNCHRONOUS = {None: "FULL", "normal": "NORMAL"}
+SYNCHRONOUS = {None: "FULL", "off": "OFF"}
 
 
 def torment(folder, generator, cuts, *, twin=None, tell=lambda: None):
@@ -39,7 +36,7 @@ def record(path, generator, twin):
     """An owner's life on a recording disk: all of its budget, closed and opened a few times on the way."""
     world.make_ledger(path)
     log, before = [], {path.name: path.read_bytes()}
-    pragmas = ("journal_mode = WAL", f"synchronous = {SYNCHRONOUS[twin]}", f"wal_autocheckpoint = {CHECKPOINT_EVERY}")
+    pragmas = ("journal_mode = WAL", f"synchronous = {SYNCHRONOUS[twin]}")
     receipt = None
     with power.recording(log, pragmas) as connect:
         for session in range(3):

@@ -27,6 +27,8 @@ TAMPERED = {
     "account deleted": "DELETE FROM account",
     "answer changed": "UPDATE payload SET bytes = x'00' WHERE query = 'q1'",
     "answer deleted": "DELETE FROM payload WHERE query = 'q1'",
+    "end changed": "UPDATE ending SET sequence = sequence - 1",
+    "end deleted": "DELETE FROM ending",
     "table gone": "DROP TABLE entry",
 }
 
@@ -123,7 +125,8 @@ def test_a_ledger_cut_short_with_care_is_noticed_through_the_receipt(used):
     """The last charge and its answer removed, the account corrected: nothing in the file itself shows it."""
     path, receipt = used
     account = "UPDATE account SET spent = spent / 3 * 2"
-    _tamper(path, "DELETE FROM entry WHERE sequence > 5", "DELETE FROM payload WHERE query = 'q2'", account)
+    end = "UPDATE ending SET sequence = 5, head = (SELECT head FROM entry WHERE sequence = 5), answers = 2"
+    _tamper(path, end, "DELETE FROM entry WHERE sequence > 5", "DELETE FROM payload WHERE query = 'q2'", account)
     assert _ask(path, "q3", receipt=receipt)[0].reason == "rollback"
 
 

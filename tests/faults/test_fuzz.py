@@ -2,6 +2,7 @@
 
 from contextlib import closing
 
+import msgspec
 import numpy as np
 import pytest
 import world
@@ -40,7 +41,7 @@ def test_no_message_breaks_an_owner_charges_for_a_refusal_or_reveals_a_record():
     """The same messages to two owners with different records: every refusal is the same, byte for byte."""
     one, responder, ledger = _owner(0.25)
     other, _, other_ledger = _owner(-123.5)
-    garbage, charge = Garbage(1, ledger.book().receipt), world.promise(ANSWERS).calibration.charge.nano
+    garbage, charge = Garbage(1, "a5" * 32), world.promise(ANSWERS).calibration.charge.nano
     paid, reasons = set(), set()
     for _ in range(MESSAGES):
         message, before = garbage.message(), ledger.book().spent
@@ -66,11 +67,16 @@ def test_a_ledger_on_disk_gives_the_same_bytes_for_the_same_messages(tmp_path):
     path = world.make_ledger(tmp_path / "ledger.sqlite")
     with closing(SqliteLedger(path, _in_a_hurry)) as ledger:
         on_disk, in_memory = _owner(0.25, ledger)[0], _owner(0.25)[0]
-        garbage = Garbage(2, ledger.book().receipt)
+        garbage = Garbage(2, "a5" * 32)
         for _ in range(MESSAGES // 5):
             message = garbage.message()
-            assert on_disk.handle(message) == in_memory.handle(message)
+            assert _without_receipt(on_disk.handle(message)) == _without_receipt(in_memory.handle(message))
         assert ledger.verify() > 100
+
+
+def _without_receipt(data):
+    reply = decode_reply(data)
+    return msgspec.structs.replace(reply, receipt="") if isinstance(reply, Answer) else reply
 
 
 def _in_a_hurry(path):

@@ -128,7 +128,7 @@ def test_a_ledger_that_is_taken_away_from_a_running_owner_is_a_failure(path, wha
         if what == "deleted":
             path.with_suffix(".moved").unlink()
         if what == "replaced":
-            world.make_ledger(path)
+            world.make_ledger(path.with_suffix(".other")).rename(path)
         with pytest.raises(LedgerFailure):
             owner.handle(world.make_query("q2"))
 

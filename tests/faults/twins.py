@@ -1,13 +1,14 @@
 """Unsafe twins: each breaks one rule of the house, and the harness has to notice.
 
 Owners: `late` sends first and charges afterwards; `forgetful` charges but keeps no answer; `tardy` charges, sends, and
-only then keeps the answer. Learners: `hasty` saves its checkpoint before it applies an answer; `double` saves state and
-position in two steps; `fresh` asks under a new id after every restart. Disks: `normal` does not wait for them.
+only then keeps the answer; `adrift` leaves in the log what belongs into the main file. Learners: `hasty` saves its
+checkpoint before it applies an answer; `double` saves state and position in two steps; `fresh` asks under a new id
+after every restart. Disks: `off` does not wait for them.
 """
 
 from dataclasses import replace
 
-from copriv.owner.book import append
+from copriv.entropy import token
 
 
 class Twin:
@@ -27,19 +28,17 @@ class Twin:
             call(*arguments)
         self.charge, self.put_off = None, []
 
-    def foresee(self, query, payload):
-        """The receipt that the ledger would give, without giving it."""
-        book = self.ledger.book()
-        book = replace(book, queries=dict(book.queries), studies=dict(book.studies))
-        if self.charge is not None:
-            book = append(book, self.charge)
-        return append(book, book.answer(query, payload)).receipt
+    def foresee(self):
+        """The receipt that the ledger will give, before it is given."""
+        receipt = token()
+        self.ledger._draw = lambda: receipt
+        return receipt
 
 
 class Tardy(Twin):
     def store(self, query, payload):
         self.put_off.append((self.ledger.store, query, payload))
-        return self.foresee(query, payload)
+        return self.foresee()
 
 
 class Late(Tardy):
@@ -54,12 +53,21 @@ class Late(Tardy):
 
 class Forgetful(Twin):
     def store(self, _query, _payload):
-        return self.ledger.book().receipt
+        return token()
 
 
-OWNERS = {"late": Late, "forgetful": Forgetful, "tardy": Tardy}
+class Adrift(Twin):
+    def __init__(self, ledger):
+        super().__init__(ledger)
+        ledger._settle_in_main_file = lambda: None
+
+    def store(self, query, payload):
+        return self.ledger.store(query, payload)
+
+
+OWNERS = {"adrift": Adrift, "late": Late, "forgetful": Forgetful, "tardy": Tardy}
 LEARNERS = ("hasty", "double", "fresh")
-DISKS = ("normal",)
+DISKS = ("off",)
 
 
 def disguise(ledger, twin):

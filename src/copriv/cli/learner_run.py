@@ -151,7 +151,6 @@ class Job:
             roster=trained.roster,
             expelled=(*trained.expelled, *caught),
             log=trained.checkpoint.log(),
-            receipts=trained.position.receipts,
             model=model,
             evaluation=evaluation,
             evaluated={answer.owner: answer.release.nano for answer in answers},

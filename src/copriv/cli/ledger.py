@@ -32,6 +32,12 @@ def init(
     accountant: Annotated[
         AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")
     ] = AccountantName.pld,
+    pure: Annotated[
+        str | None,
+        typer.Option(
+            "--pure", help="With delta: the part of epsilon set aside for Laplace noise, for good.", metavar="FLOAT"
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Make a ledger for a dataset. An existing one is never touched.
@@ -40,18 +46,20 @@ def init(
     """
     from copriv.cli.ledger_job import run_init
 
-    run_init(path, owner, data, epsilon, delta, accountant.value, as_json=as_json)
+    run_init(path, owner, data, epsilon, delta, accountant.value, pure, as_json=as_json)
 
 
 @ledger.command()
-def show(path: _Ledger, as_json: _Json = False) -> None:
-    """Show whose budget it is, what is promised, what is spent and by which studies.
+def show(
+    paths: Annotated[list[Path], typer.Argument(help="The ledgers' files.", metavar="LEDGER…")], as_json: _Json = False
+) -> None:
+    """Show whose budgets they are, what is promised, what is spent and by which studies.
 
-    copriv ledger show bank.sqlite
+    copriv ledger show runs/first/ledgers/*.sqlite
     """
     from copriv.cli.ledger_job import run_show
 
-    run_show(path, as_json=as_json)
+    run_show(paths, as_json=as_json)
 
 
 @ledger.command()
@@ -59,7 +67,7 @@ def verify(
     path: _Ledger,
     data: Annotated[Path | None, typer.Option("--data", help="Also check that this is the ledger's dataset.")] = None,
     receipt: Annotated[
-        str | None, typer.Option("--receipt", help="Also check that the ledger knows this receipt: NUMBER:HEAD.")
+        str | None, typer.Option("--receipt", help="Also check that the ledger knows this receipt.")
     ] = None,
     as_json: _Json = False,
 ) -> None:
@@ -74,7 +82,7 @@ def verify(
 
 @ledger.command()
 def receipt(path: _Ledger, as_json: _Json = False) -> None:
-    """Print the newest receipt: the number of entries and the head of the chain.
+    """Print where the ledger stands: the number of entries and the seal of the last one.
 
     Keep it somewhere else: it tells a restored old copy from the real ledger.
 

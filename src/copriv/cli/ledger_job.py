@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -12,31 +13,37 @@ import typer
 
 from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.book import Book
-from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
+from copriv.owner.genesis import begin, budgets_of, fingerprint_of_file, total_epsilon
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
-from copriv.protocol.messages import Receipt
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+
+_RECEIPT = re.compile(r"([0-9]{1,18}:)?[0-9a-f]{64}")
+
+
+class AccountShown(msgspec.Struct):
+    """One account of a ledger: billionths of ε for Laplace, of ρ for Gaussian noise; None if no budget is declared."""
+
+    currency: str
+    budget: int | None
+    spent: int
 
 
 class Standing(msgspec.Struct):
     """Where a budget stands, as it is shown."""
 
+    ledger: str
     owner: str
-    dataset: str
-    epsilon: float
+    id: str
+    epsilon: float | None
     delta: float
     unit: str
     adjacency: str
     accountant: str
-    currency: str
-    budget: int
-    spent: int
+    accounts: list[AccountShown]
     epsilon_spent: float
     answers: int
     studies: dict[str, int]
-    sequence: int
-    head: str
+    receipt: str
 
 
 def run_init(
@@ -46,22 +53,31 @@ def run_init(
     epsilon: str,
     delta: float,
     accountant: Literal["pld", "zcdp"],
+    pure: str | None,
     *,
     as_json: bool,
 ) -> None:
     """Make a ledger."""
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent}", remedy="make it first", value=str(path.parent))
-    genesis = begin(owner, fingerprint_of_file(data), Guarantee.of(epsilon, delta), accountant)
+    aside = 0 if pure is None else Guarantee.of(pure).nano_epsilon
+    genesis = begin(owner, fingerprint_of_file(data), Guarantee.of(epsilon, delta), accountant, pure=aside)
     made = SqliteLedger.create(path, genesis)
-    _tell(made.book(), f"a new ledger for {owner!r} in {path}", as_json=as_json)
+    _tell(path, made.book(), f"a new ledger for {owner!r} in {path}", as_json=as_json)
     made.close()
 
 
-def run_show(path: Path, *, as_json: bool) -> None:
-    """Show where the budget stands."""
-    with _opened(path) as ledger:
-        _tell(ledger.book(), f"the ledger {path}", as_json=as_json)
+def run_show(paths: Sequence[Path], *, as_json: bool) -> None:
+    """Show where budgets stand; as JSON one object, or a list of them if several ledgers are named."""
+    standings = []
+    for path in paths:
+        with _opened(path) as ledger:
+            standings.append(_standing(path, ledger.book()))
+    if as_json:
+        typer.echo(msgspec.json.encode(standings[0] if len(paths) == 1 else standings).decode())
+        return
+    for standing in standings:
+        _print(standing, f"the ledger {standing.ledger}")
 
 
 def run_verify(path: Path, data: Path | None, receipt: str | None, *, as_json: bool) -> None:
@@ -70,22 +86,22 @@ def run_verify(path: Path, data: Path | None, receipt: str | None, *, as_json: b
         entries = ledger.verify()
         if data is not None:
             ledger.book().require_dataset(fingerprint_of_file(data))
-        if receipt is not None and not ledger.witnesses(_read_receipt(receipt)):
+        if receipt is not None and not _knows(ledger, receipt):
             raise LedgerFailure(
                 f"the ledger does not know the receipt {receipt}",
                 remedy="an old copy was restored, or this is another ledger: find the right one before answering",
                 value=receipt,
             )
         words = f"{path} is in order: {entries} entries, an unbroken chain, every answer as it was sent"
-        _tell(ledger.book(), words, as_json=as_json)
+        _tell(path, ledger.book(), words, as_json=as_json)
 
 
 def run_receipt(path: Path, *, as_json: bool) -> None:
-    """Print the newest receipt."""
+    """Print where the ledger stands: number and seal of its last entry."""
     with _opened(path) as ledger:
-        newest = ledger.book().receipt
-    told = {"sequence": newest.sequence, "head": newest.head}
-    typer.echo(msgspec.json.encode(told).decode() if as_json else f"{newest.sequence}:{newest.head}")
+        book = ledger.book()
+    told = {"receipt": f"{book.sequence}:{book.head}", "sequence": book.sequence, "head": book.head}
+    typer.echo(msgspec.json.encode(told).decode() if as_json else told["receipt"])
 
 
 def run_epoch(path: Path, epsilon: str, signed_off_by: str, *, as_json: bool) -> None:
@@ -93,15 +109,15 @@ def run_epoch(path: Path, epsilon: str, signed_off_by: str, *, as_json: bool) ->
     with _opened(path) as ledger:
         book = ledger.book()
         guarantee = Guarantee.of(epsilon, book.guarantee.delta)
-        ledger.open_epoch(guarantee, budget_of(guarantee, book.accountant), signed_off_by)
-        _tell(ledger.book(), f"a new epoch, signed off by {signed_off_by}", as_json=as_json)
+        ledger.open_epoch(guarantee, budgets_of(guarantee, book.accountant, _set_aside(book)), signed_off_by)
+        _tell(path, ledger.book(), f"a new epoch, signed off by {signed_off_by}", as_json=as_json)
 
 
 def run_version(path: Path, data: Path, signed_off_by: str, *, as_json: bool) -> None:
     """Take over a changed dataset."""
     with _opened(path) as ledger:
         ledger.open_version(fingerprint_of_file(data), signed_off_by)
-        _tell(ledger.book(), f"a new version of the dataset, signed off by {signed_off_by}", as_json=as_json)
+        _tell(path, ledger.book(), f"a new version of the dataset, signed off by {signed_off_by}", as_json=as_json)
 
 
 @contextmanager
@@ -113,46 +129,63 @@ def _opened(path: Path) -> Iterator[SqliteLedger]:
         ledger.close()
 
 
-def _read_receipt(text: str) -> Receipt:
-    number, _, head = text.partition(":")
-    if not number.isdigit() or len(head) != 64:
-        raise BadInput(f"{text!r} is not a receipt", remedy="give NUMBER:HEAD, as `copriv ledger receipt` prints it")
-    return Receipt(int(number), head)
+def _knows(ledger: SqliteLedger, receipt: str) -> bool:
+    """Whether the ledger has given this receipt to a learner, or once printed it as NUMBER:HEAD."""
+    if not _RECEIPT.fullmatch(receipt):
+        raise BadInput(
+            f"{receipt!r} is not a receipt",
+            remedy="give NUMBER:HEAD, as `copriv ledger receipt` prints it, or 64 digits, as a learner got it",
+            value=receipt,
+        )
+    number, _, head = receipt.rpartition(":")
+    return ledger.witnesses(receipt) or (bool(number) and ledger.stood_at(int(number), head))
 
 
-def _standing(book: Book) -> Standing:
-    spent = Amount(book.spent, book.budget.measure)
+def _set_aside(book: Book) -> int:
+    """What was set aside for Laplace noise beside Gaussian noise; an epoch does not change it."""
+    return book.accounts["epsilon"].budget.nano if set(book.accounts) == {"epsilon", "rho"} else 0
+
+
+def _standing(path: Path, book: Book) -> Standing:
+    undeclared = any(account.open for account in book.accounts.values())
     return Standing(
+        ledger=str(path),
         owner=book.owner,
-        dataset=book.dataset,
-        epsilon=book.guarantee.epsilon,
+        id=book.id,
+        epsilon=None if undeclared else book.guarantee.epsilon,
         delta=book.guarantee.delta,
         unit=UNIT,
         adjacency=ADJACENCY,
         accountant=book.accountant,
-        currency=f"nano-{book.budget.measure}",
-        budget=book.budget.nano,
-        spent=book.spent,
-        epsilon_spent=spent_epsilon(spent, book.guarantee, book.accountant),
+        accounts=[
+            AccountShown(f"nano-{measure}", None if account.open else account.budget.nano, account.spent)
+            for measure, account in book.accounts.items()
+        ],
+        epsilon_spent=total_epsilon(book),
         answers=len(book.queries),
-        studies=book.studies,
-        sequence=book.receipt.sequence,
-        head=book.receipt.head,
+        studies={study: amount.nano for study, amount in book.studies.items()},
+        receipt=f"{book.sequence}:{book.head}",
     )
 
 
-def _tell(book: Book, words: str, *, as_json: bool) -> None:
-    told = _standing(book)
+def _tell(path: Path, book: Book, words: str, *, as_json: bool) -> None:
+    told = _standing(path, book)
     if as_json:
         typer.echo(msgspec.json.encode(told).decode())
-        return
+    else:
+        _print(told, words)
+
+
+def _print(told: Standing, words: str) -> None:
+    promised = "no budget is declared: spending is noted" if told.epsilon is None else f"ε = {told.epsilon:g}"
     typer.echo(words)
-    for name, value in (
+    rows = [
         ("owner", told.owner),
-        ("dataset", told.dataset),
-        ("promised", f"ε = {told.epsilon:g}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
+        ("promised", f"{promised}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
         ("spent", f"ε = {told.epsilon_spent:.6g} in {told.answers} answers, {len(told.studies)} studies"),
-        ("account", f"{told.spent:,} of {told.budget:,} {told.currency} ({told.accountant})"),
-        ("receipt", f"{told.sequence}:{told.head}"),
-    ):
+    ]
+    for account in told.accounts:
+        limit = "no limit" if account.budget is None else f"{account.budget:,}"
+        rows.append(("account", f"{account.spent:,} of {limit} {account.currency} ({told.accountant})"))
+    for name, value in (*rows, ("receipt", told.receipt)):
         typer.echo(f"  {name:<9} {value}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from copriv.cli.train_options import TrainOptions
-from copriv.errors import BadInput, LedgerRefusal
-from copriv.owner.genesis import begin, fingerprint_of_file, fingerprint_of_sample
+from copriv.errors import BadInput
+from copriv.owner.genesis import begin, fingerprint_of_file, fingerprint_of_sample, require_left
 from copriv.owner.ledger import Ledger
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.promise import Promise
@@ -92,16 +92,4 @@ def allow_open_files(ledgers: int) -> None:
 def _require_room(ledger: SqliteLedger, promise: Promise, dataset: str) -> None:
     book, wanted = ledger.book(), promise.budget
     book.require_dataset(dataset)
-    if wanted.measure != book.budget.measure:
-        raise LedgerRefusal(
-            f"the ledger of {book.owner!r} counts in {book.budget.measure}, and this study spends {wanted.measure}",
-            remedy="use delta = 0 with ledgers that were made with delta = 0, and delta > 0 with the others",
-            value=wanted.measure,
-        )
-    if book.spent + wanted.nano > book.budget.nano:
-        left = book.budget.nano - book.spent
-        raise LedgerRefusal(
-            f"{book.owner!r} has {left} nano-{wanted.measure} left, and this study may take {wanted.nano}",
-            remedy="ask for a smaller epsilon, or open a new epoch: copriv ledger epoch",
-            value=left,
-        )
+    require_left(book, wanted)

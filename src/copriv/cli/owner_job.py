@@ -16,9 +16,9 @@ from rich.table import Table
 from copriv.cli.progress import bar
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
-from copriv.owner.book import Charge
 from copriv.owner.comparison import Comparison, compare, explain
-from copriv.owner.genesis import fingerprint_of_file
+from copriv.owner.entries import Charge
+from copriv.owner.genesis import budget_of, fingerprint_of_file
 from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records, require_room
 from copriv.owner.owner import account_of
 from copriv.privacy.accounting import Accountant
@@ -328,9 +328,10 @@ def _status(home: Home) -> OwnerStatus:
     book = ledger.book()
     charges = [entry.body for entry in ledger.entries() if isinstance(entry.body, Charge)]
     ledger.close()
-    spent = sum(book.studies.get(account, 0) for account in accounts)
+    spent = sum(book.spent_by(account) for account in accounts)
     prepared = home.engagement.guarantee
-    used = spent_epsilon(Amount(spent, book.budget.measure), prepared, book.accountant) if spent else 0.0
+    measure, accountant = budget_of(prepared, engagement.accountant).measure, engagement.accountant
+    used = spent_epsilon(Amount(spent, measure), prepared, "pure" if prepared.pure else accountant) if spent else 0.0
     answers = sum(charge.study in accounts for charge in charges)
     contact, approval = home.last_contact(), home.approval()
     return OwnerStatus(

@@ -119,7 +119,8 @@ class Log:
             self._note(f"{self.answered} queries in this session")
             if self.console.is_terminal:
                 book = self.ledger.book()
-                spent = f"{book.spent / book.budget.nano:.1%} of the ledger's budget"
+                shares = [account.spent / account.budget.nano for account in book.accounts.values()]
+                spent = f"{max(shares):.1%} of the ledger's budget"
                 self.console.print(f"{self.answered} queries in this session, {spent} spent", end="\r")
 
     def _note(self, words: str) -> None:

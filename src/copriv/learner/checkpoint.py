@@ -23,7 +23,7 @@ import numpy as np
 
 from copriv.errors import CoprivError
 from copriv.learner.learner import Iteration, Position
-from copriv.protocol.messages import Answer, Query, Receipt
+from copriv.protocol.messages import Answer, Query
 from copriv.protocol.wire import decode_query, encode
 from copriv.rules.rule import Rule
 from copriv.vectors import FloatArray
@@ -35,7 +35,7 @@ _SCHEMA = (
     # The row of the query that was asked last names who is met when it is answered, if that was settled.
     "CREATE TABLE unanswered (owner TEXT PRIMARY KEY, query BLOB NOT NULL, sequel TEXT) STRICT, WITHOUT ROWID",
     "CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER, state BLOB) STRICT",
-    "CREATE TABLE receipt (owner TEXT PRIMARY KEY, sequence INTEGER, head TEXT) STRICT, WITHOUT ROWID",
+    "CREATE TABLE newest_receipt (owner TEXT PRIMARY KEY, receipt TEXT NOT NULL) STRICT, WITHOUT ROWID",
     """CREATE TABLE reply (
     number  INTEGER PRIMARY KEY,
     owner   TEXT NOT NULL,
@@ -129,15 +129,14 @@ class Checkpoint:
     def position(self, rule: Rule[State]) -> Position[State] | None:
         """Where the run stands, or None if nobody has been met or asked yet."""
         row = next(iter(self._select("SELECT number, state FROM position")), None)
-        receipts = self._select("SELECT owner, sequence, head FROM receipt")
+        receipts = dict(self._select("SELECT owner, receipt FROM newest_receipt"))
         queries = self._select("SELECT owner, query, sequel FROM unanswered")
         if row is None and not queries:
             return None
         number, state = (0, rule.begin()) if row is None else (row[0], rule.unpack(row[1]))
-        held = {owner: Receipt(sequence, head) for owner, sequence, head in receipts}
         unanswered = {owner: decode_query(query) for owner, query, _ in queries}
         pledged = [name for owner, _, sequel in queries if sequel is not None for name in (owner, sequel)]
-        return Position(number, state, held, unanswered, pledged)
+        return Position(number, state, receipts, unanswered, pledged)
 
     def save(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
         """One meeting and everything it changed, in one transaction."""
@@ -200,9 +199,8 @@ class Checkpoint:
         execute("DELETE FROM unanswered WHERE owner = ?", (reply.owner,))
         if isinstance(reply, Answer):
             execute(
-                "INSERT INTO receipt VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDATE "
-                "SET sequence = excluded.sequence, head = excluded.head WHERE excluded.sequence > receipt.sequence",
-                (reply.owner, reply.receipt.sequence, reply.receipt.head),
+                "INSERT INTO newest_receipt VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET receipt = excluded.receipt",
+                (reply.owner, reply.receipt),
             )
 
     def _stand(self, rule: Rule[State], number: int, state: State) -> None:
@@ -296,7 +294,7 @@ class Checkpoint:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Checkpoints of the first version name no sequels, those of the second keep no answers and expel nobody."""
+    """Older checkpoints name no sequels, keep receipts as NUMBER and HEAD, keep no answers, and expel nobody."""
     for table, column, kind in (
         ("unanswered", "sequel", "TEXT"),
         ("reply", "theta", "BLOB"),
@@ -306,6 +304,12 @@ def _take_over(connection: sqlite3.Connection) -> None:
         if known and column not in known:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
     connection.execute(_EXPELLED)
+    if [row[1] for row in connection.execute("PRAGMA table_info (receipt)")]:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_SCHEMA[3])
+        connection.execute("INSERT INTO newest_receipt SELECT owner, sequence || ':' || head FROM receipt")
+        connection.execute("DROP TABLE receipt")
+        connection.execute("COMMIT")
 
 
 def _pack(numbers: Sequence[float]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from copriv.learner.scrutiny import Demands, check, garbage
-from copriv.protocol.messages import Answer, Query, Receipt, Refusal, Reply, Silence
+from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
 from copriv.rules.rule import Rule
 from copriv.schedule.trace import Meeting
@@ -51,7 +51,7 @@ class Position(Generic[State]):
 
     number: int
     state: State
-    receipts: Mapping[str, Receipt]
+    receipts: Mapping[str, str]
     unanswered: Mapping[str, Query] = field(default_factory=dict)
     pledged: Sequence[str] = ()
 
@@ -115,7 +115,7 @@ class Learning(Generic[State]):
             return Position(position.number + 1, position.state, position.receipts, unanswered)
         values, asked = np.asarray(reply.values, dtype=np.float64), np.asarray(query.theta, dtype=np.float64)
         state = self.rule.absorb(position.state, owner, values, asked)
-        receipts = {**position.receipts, query.owner: _newest(position.receipts.get(query.owner), reply.receipt)}
+        receipts = {**position.receipts, query.owner: reply.receipt}
         return Position(position.number + 1, state, receipts, unanswered)
 
 
@@ -221,8 +221,3 @@ def _whoever_comes(company: Company, journal: Journal, number: int) -> Meeting |
         journal.flush()
         meeting = company.wait(number)
     return meeting
-
-
-def _newest(held: Receipt | None, given: Receipt) -> Receipt:
-    """A repeated answer carries its old receipt; the learner keeps the newest."""
-    return given if held is None or given.sequence > held.sequence else held

@@ -11,6 +11,7 @@ Whoever is refused here as "garbage" was caught lying, or runs something else th
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import le
@@ -25,7 +26,7 @@ from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.mechanism import Mechanism
 from copriv.privacy.release import Release, describe
 from copriv.privacy.sensitivity import Sensitivity
-from copriv.protocol.messages import LONGEST_TEXT, Answer, Kind, Query, Receipt, Refusal, Reply
+from copriv.protocol.messages import LONGEST_TEXT, Answer, Kind, Query, Refusal, Reply
 from copriv.protocol.text import plain
 
 FALSE_ALARM = 1e-9
@@ -33,8 +34,8 @@ FALSE_ALARM = 1e-9
 _ALIKE = 1e-5
 # What an owner says only of queries that we do not send.
 _UNTRUE = frozenset({"oversized", "malformed", "terms", "garbage"})
-_MOST_ENTRIES = 2**63 - 1
-_HEAD = 64
+# A random token; an answer from before there were tokens repeats the receipt that it had then, NUMBER:HEAD.
+_RECEIPT = re.compile(r"(?:[1-9][0-9]{0,18}:)?[0-9a-f]{64}\Z")
 
 
 class Promised(Protocol):
@@ -133,13 +134,9 @@ def garbage(query: Query, wrong: str) -> Refusal:
     return Refusal(query.id, query.owner, "garbage", text)
 
 
-def is_receipt(receipt: Receipt) -> bool:
+def is_receipt(receipt: str) -> bool:
     """Whether a ledger could have given this receipt."""
-    return 0 < receipt.sequence <= _MOST_ENTRIES and len(receipt.head) == _HEAD and _is_hexadecimal(receipt.head)
-
-
-def _is_hexadecimal(text: str) -> bool:
-    return not text.strip("0123456789abcdef")
+    return _RECEIPT.match(receipt) is not None
 
 
 def _heard(query: Query, refusal: Refusal, *, strict: bool) -> Refusal:

@@ -1,114 +1,106 @@
 """A book: what the entries of a ledger add up to. Pure, and written once for every kind of ledger.
 
-A ledger is an append-only list of entries, each sealed by the hash of everything before it. Folding the entries gives
-the book: the budget, what is spent, by which study, for which queries. Whether something may be appended is asked of
-the book; the answer is an entry, or a refusal.
+A ledger is an append-only list of entries. Folding them gives the book: budgets, what is spent, by which study, for
+which queries. Whether something may be appended is asked of the book; the answer is an entry, or a refusal.
+
+A ledger has an account in ε for answers with Laplace noise, one in ρ for answers with Gaussian noise, or both. The loss
+of all answers together is (ε_pure + ε(ρ, δ), δ).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import hmac
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import msgspec
 
 from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
+from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Genesis, Version
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
-from copriv.protocol.messages import Receipt
-
-_START = "0" * 64
-
-
-class Genesis(msgspec.Struct, frozen=True, tag="genesis"):
-    """The first entry: whose budget it is, for which dataset, under which guarantee."""
-
-    owner: str
-    dataset: str
-    nano_epsilon: int
-    delta: float
-    accountant: Accountant
-    budget: int
-    measure: Measure
-
-
-class Charge(msgspec.Struct, frozen=True, tag="charge"):
-    """A query is paid for; it has not been answered yet."""
-
-    query: str
-    question: str
-    nano: int
-    study: str
-
-
-class Answered(msgspec.Struct, frozen=True, tag="answered"):
-    """A charged query has its answer; its bytes lie beside the ledger's entries, and this is their hash."""
-
-    query: str
-    payload: str
-
-
-class Epoch(msgspec.Struct, frozen=True, tag="epoch"):
-    """A new guarantee, signed off by a person; the spending carries over."""
-
-    nano_epsilon: int
-    delta: float
-    budget: int
-    signed_off_by: str
-
-
-class Version(msgspec.Struct, frozen=True, tag="version"):
-    """A changed dataset, signed off by a person; it inherits the spending."""
-
-    dataset: str
-    signed_off_by: str
-
-
-Body: TypeAlias = Genesis | Charge | Answered | Epoch | Version
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """A body in its place: after the entry whose hash is `previous`."""
-
-    sequence: int
-    previous: str
-    body: Body
-
-    @property
-    def head(self) -> str:
-        """The hash of this entry and, through `previous`, of all before it."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What became of a query: the question it was charged for, and the receipt of its answer if it has one."""
+    """What became of a query: the question it was charged for; receipt and entry of its answer if it has one."""
 
     question: str
-    answer: Receipt | None = None
+    answer: str | None = None
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One currency of a ledger: what may be spent, and what is."""
+
+    budget: Amount
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        """Billionths that may still be spent."""
+        return self.budget.nano - self.spent
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody has declared a budget, so that spending is only noted."""
+        return self.budget.nano >= OPEN
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The state of a ledger; `queries` and `studies` belong to the fold and are never changed from outside."""
+    """The state of a ledger; its dictionaries and sets belong to the fold and are never changed from outside."""
 
+    id: str
+    salt: str
     owner: str
     dataset: str
     guarantee: Guarantee
     accountant: Accountant
-    budget: Amount
-    spent: int
-    receipt: Receipt
+    accounts: Mapping[Measure, Account]
+    sequence: int
+    head: str
     queries: dict[str, Asked]
-    studies: dict[str, int]
+    studies: dict[str, Amount]
+    enrolled: dict[str, Enrolled]
+    receipts: dict[str, None]
 
-    def next_entry(self, body: Body) -> Entry:
+    @property
+    def budget(self) -> Amount:
+        """Of the only account; a ledger with two has to be asked for one of them."""
+        return self._only_account().budget
+
+    @property
+    def spent(self) -> int:
+        """From the only account; a ledger with two has to be asked for one of them."""
+        return self._only_account().spent
+
+    @property
+    def newest_receipt(self) -> str | None:
+        """The receipt of the newest answer, if there is one."""
+        return next(reversed(self.receipts), None)
+
+    def account(self, measure: Measure) -> Account:
+        """The account in one currency; without one, nothing in it can be paid for."""
+        if measure not in self.accounts:
+            raise _other_currency(measure, tuple(self.accounts))
+        return self.accounts[measure]
+
+    def spent_by(self, study: str) -> int:
+        """Billionths that a study has spent, in the currency of its answers."""
+        return self.studies[study].nano if study in self.studies else 0
+
+    def next_entry(self, body: Body, at: str = "") -> Entry:
         """The entry that would follow."""
-        return Entry(self.receipt.sequence + 1, self.receipt.head, body)
+        return Entry(self.sequence + 1, self.head, body, at)
 
-    def charge(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Entry | None:
+    def enroll(self, enrolled: Enrolled, at: str = "") -> Entry | None:
+        """The entry that names a study, or None if it says nothing new."""
+        return None if self.enrolled.get(enrolled.study) == enrolled else self.next_entry(enrolled, at)
+
+    def charge(
+        self, query: str, question: str, amount: Amount, study: str, allowance: Amount, at: str = ""
+    ) -> Entry | None:
         """The entry that pays for a query, or None if it is paid for already.
 
         Args:
@@ -117,22 +109,24 @@ class Book:
             amount: the price of the answer.
             study: the digest of the terms.
             allowance: the most that this owner spends on this study.
+            at: when.
         """
         known = self.queries.get(query)
         if known is not None:
             if known.question != question:
                 raise _conflict(query)
             return None
-        for measure in (amount.measure, allowance.measure):
-            if measure != self.budget.measure:
-                raise _other_currency(measure, self.budget.measure)
-        if amount.nano < 1 or self.spent + amount.nano > self.budget.nano:
-            raise _exhausted("budget", self.spent, self.budget, amount)
-        if self.studies.get(study, 0) + amount.nano > allowance.nano:
-            raise _exhausted("share of this study", self.studies.get(study, 0), allowance, amount)
-        return self.next_entry(Charge(query, question, amount.nano, study))
+        for other in (allowance, self.studies.get(study, amount)):
+            if other.measure != amount.measure:
+                raise _other_currency(amount.measure, (other.measure,))
+        account = self.account(amount.measure)
+        if amount.nano < 1 or amount.nano > account.left:
+            raise _exhausted("budget", account.spent, account.budget, amount)
+        if self.spent_by(study) + amount.nano > allowance.nano:
+            raise _exhausted("share of this study", self.spent_by(study), allowance, amount)
+        return self.next_entry(Charge(query, question, amount.nano, amount.measure, study), at)
 
-    def answer(self, query: str, payload: bytes) -> Entry:
+    def answer(self, query: str, payload: bytes, receipt: str, at: str = "") -> Entry:
         """The entry that records the answer to a charged query."""
         known = self.queries.get(query)
         if known is None:
@@ -143,39 +137,65 @@ class Book:
             raise QueryConflict(
                 f"the query {query!r} already has its answer", remedy="send the stored one", value=query
             )
-        return self.next_entry(Answered(query, hashlib.sha256(payload).hexdigest()))
+        return self.next_entry(Answered(query, hashlib.sha256(payload).hexdigest(), receipt), at)
 
-    def open_epoch(self, guarantee: Guarantee, budget: Amount, signed_off_by: str) -> Entry:
-        """The entry that changes the guarantee; not below what is spent, and not to another currency."""
+    def open_epoch(
+        self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str, at: str = ""
+    ) -> Entry:
+        """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
         _require_signature(signed_off_by)
-        if budget.measure != self.budget.measure:
-            raise _other_currency(budget.measure, self.budget.measure)
-        if budget.nano < self.spent:
-            raise LedgerRefusal(
-                f"epsilon = {guarantee.epsilon:g} is less than what is spent: {self.spent} nano-{budget.measure}",
-                remedy="what has been said cannot be taken back; choose a larger epsilon",
-                value=guarantee.epsilon,
-            )
-        return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, budget.nano, signed_off_by))
+        for measure, account in self.accounts.items():
+            if account.spent > budgets.get(measure, 0):
+                raise LedgerRefusal(
+                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {account.spent} nano-{measure}",
+                    remedy="what has been said cannot be taken back; choose a larger epsilon",
+                    value=guarantee.epsilon,
+                )
+        return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
 
-    def open_version(self, dataset: str, signed_off_by: str) -> Entry:
-        """The entry that takes over a changed dataset with everything that was spent on the old one."""
+    def open_version(self, dataset: str, signed_off_by: str, at: str = "") -> Entry:
+        """The entry that takes over a changed dataset with everything that was spent on the old one.
+
+        Args:
+            dataset: SHA-256 of the records, as `genesis.fingerprint_of_file` gives it.
+            signed_off_by: who is responsible.
+            at: when.
+        """
         _require_signature(signed_off_by)
-        return self.next_entry(Version(dataset, signed_off_by))
+        return self.next_entry(Version(keyed(self.salt, dataset), signed_off_by), at)
+
+    def is_for(self, dataset: str) -> bool:
+        """Whether records with this SHA-256 are those of this ledger."""
+        return hmac.compare_digest(keyed(self.salt, dataset), self.dataset)
 
     def require_dataset(self, dataset: str) -> None:
         """Refuse to answer from records that this ledger was not made for."""
-        if dataset != self.dataset:
+        if not self.is_for(dataset):
             raise LedgerRefusal(
-                f"the ledger of {self.owner!r} is for the dataset {self.dataset[:12]}…, not for {dataset[:12]}…",
+                f"the ledger of {self.owner!r} is for other records than these",
                 remedy="if the records have changed, open a new version: copriv ledger version",
-                value=dataset,
             )
 
+    def _only_account(self) -> Account:
+        if len(self.accounts) != 1:
+            raise LedgerRefusal(
+                "this ledger has a pure and a Gaussian account", remedy="ask for one of them", value=self.id
+            )
+        return next(iter(self.accounts.values()))
 
-def open_book(genesis: Genesis) -> tuple[Book, Entry]:
+
+def keyed(salt: str, fingerprint: str) -> str:
+    """A fingerprint that nobody without the salt can recompute.
+
+    >>> keyed("aa", "f") == keyed("bb", "f")
+    False
+    """
+    return hmac.new(bytes.fromhex(salt), fingerprint.encode(), hashlib.sha256).hexdigest()
+
+
+def open_book(genesis: Genesis, at: str = "") -> tuple[Book, Entry]:
     """A new book and the entry it starts from."""
-    entry = Entry(1, _START, genesis)
+    entry = Entry(1, START, genesis, at)
     return _begin(entry, genesis), entry
 
 
@@ -183,7 +203,7 @@ def read_book(entries: Iterable[Entry]) -> Book:
     """Fold all entries of a ledger; a break in the chain is a failure."""
     found = iter(entries)
     first = next(found, None)
-    if first is None or not isinstance(first.body, Genesis) or (first.sequence, first.previous) != (1, _START):
+    if first is None or not isinstance(first.body, Genesis) or (first.sequence, first.previous) != (1, START):
         raise _broken("it does not begin with its first entry")
     book = _begin(first, first.body)
     for entry in found:
@@ -192,49 +212,71 @@ def read_book(entries: Iterable[Entry]) -> Book:
 
 
 def append(book: Book, entry: Entry) -> Book:
-    """The book after one more entry, if it follows and keeps within the budget."""
-    if (entry.sequence, entry.previous) != (book.receipt.sequence + 1, book.receipt.head):
-        raise _broken(f"entry {entry.sequence} does not follow entry {book.receipt.sequence}")
-    after = _apply(book, entry.body, Receipt(entry.sequence, entry.head))
-    if after.spent > after.budget.nano:
+    """The book after one more entry, if it follows and keeps within the budgets."""
+    if (entry.sequence, entry.previous) != (book.sequence + 1, book.head):
+        raise _broken(f"entry {entry.sequence} does not follow entry {book.sequence}")
+    after = replace(_apply(book, entry.body, entry.sequence), sequence=entry.sequence, head=entry.head)
+    if entry.was:
+        after.receipts[entry.was] = None
+    if any(account.left < 0 for account in after.accounts.values()):
         raise _broken(f"entry {entry.sequence} spends more than the budget")
     return after
 
 
 def _begin(entry: Entry, genesis: Genesis) -> Book:
     return Book(
+        id=genesis.id,
+        salt=genesis.salt,
         owner=genesis.owner,
         dataset=genesis.dataset,
         guarantee=Guarantee(genesis.nano_epsilon, genesis.delta),
         accountant=genesis.accountant,
-        budget=Amount(genesis.budget, genesis.measure),
-        spent=0,
-        receipt=Receipt(entry.sequence, entry.head),
+        accounts={measure: Account(Amount(nano, measure)) for measure, nano in genesis.budgets.items()},
+        sequence=entry.sequence,
+        head=entry.head,
         queries={},
         studies={},
+        enrolled={},
+        receipts={entry.was: None} if entry.was else {},
     )
 
 
-def _apply(book: Book, body: Body, receipt: Receipt) -> Book:
+def _apply(book: Book, body: Body, sequence: int) -> Book:
     if isinstance(body, Charge):
-        if body.query in book.queries:
-            raise _broken(f"the query {body.query!r} is charged twice")
-        book.queries[body.query] = Asked(body.question)
-        book.studies[body.study] = book.studies.get(body.study, 0) + body.nano
-        return replace(book, receipt=receipt, spent=book.spent + body.nano)
+        return _spend(book, body)
     if isinstance(body, Answered):
         known = book.queries.get(body.query)
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
-        book.queries[body.query] = Asked(known.question, receipt)
-        return replace(book, receipt=receipt)
+        book.queries[body.query] = Asked(known.question, body.receipt, sequence)
+        book.receipts[body.receipt] = None
+        return book
+    if isinstance(body, Enrolled):
+        book.enrolled[body.study] = body
+        return book
     if isinstance(body, Epoch):
-        guarantee = Guarantee(body.nano_epsilon, body.delta)
-        budget = Amount(body.budget, book.budget.measure)
-        return replace(book, receipt=receipt, guarantee=guarantee, budget=budget)
+        spent = {measure: account.spent for measure, account in book.accounts.items()}
+        accounts: dict[Measure, Account] = {
+            measure: Account(Amount(nano, measure), spent.pop(measure, 0)) for measure, nano in body.budgets.items()
+        }
+        if any(spent.values()):
+            raise _broken("an epoch forgets what an account has spent")
+        return replace(book, guarantee=Guarantee(body.nano_epsilon, body.delta), accounts=accounts)
     if isinstance(body, Version):
-        return replace(book, receipt=receipt, dataset=body.dataset)
+        return replace(book, dataset=body.dataset)
     raise _broken("there is a second beginning")
+
+
+def _spend(book: Book, charge: Charge) -> Book:
+    if charge.query in book.queries:
+        raise _broken(f"the query {charge.query!r} is charged twice")
+    if charge.measure not in book.accounts:
+        raise _broken(f"a charge in {charge.measure}, for which there is no account")
+    account = book.accounts[charge.measure]
+    book.queries[charge.query] = Asked(charge.question)
+    book.studies[charge.study] = Amount(book.spent_by(charge.study) + charge.nano, charge.measure)
+    spent = Account(account.budget, account.spent + charge.nano)
+    return replace(book, accounts={**book.accounts, charge.measure: spent})
 
 
 def _broken(how: str) -> LedgerFailure:
@@ -257,10 +299,11 @@ def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRe
     )
 
 
-def _other_currency(given: str, budget: str) -> LedgerRefusal:
+def _other_currency(given: str, accounts: tuple[str, ...]) -> LedgerRefusal:
     return LedgerRefusal(
-        f"a charge in {given} against a budget in {budget}",
-        remedy="a budget with delta = 0 is for Laplace noise, one with delta > 0 for Gaussian noise",
+        f"a charge in {given} against a budget in {' and '.join(accounts)}",
+        remedy="a budget with delta = 0 is for Laplace noise, one with delta > 0 for Gaussian noise, unless a part of "
+        "it was set aside for Laplace noise",
         value=given,
     )
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import msgspec
 
-from copriv.errors import BadInput, LedgerRefusal
+from copriv.errors import BadInput
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, fingerprint_of_file
+from copriv.owner.genesis import begin, budget_of, fingerprint_of_file, require_left
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
 from copriv.owner.promise import Promise, make_promise
@@ -237,21 +237,7 @@ def require_room(engagement: Engagement, dataset: str) -> None:
     try:
         book = ledger.book()
         book.require_dataset(dataset)
-        wanted = begin(engagement.owner, dataset, engagement.guarantee, engagement.accountant)
-        if wanted.measure != book.budget.measure:
-            raise LedgerRefusal(
-                f"the ledger {engagement.ledger} counts in {book.budget.measure}, and this promise in {wanted.measure}",
-                remedy="use delta = 0 with ledgers that were made with delta = 0, and delta > 0 with the others",
-                value=wanted.measure,
-            )
-        left = book.budget.nano - book.spent
-        if wanted.budget > left:
-            raise LedgerRefusal(
-                f"the ledger {engagement.ledger} has {left} nano-{wanted.measure} left, and this promise may take "
-                f"{wanted.budget}",
-                remedy="promise a smaller epsilon, or open a new epoch: copriv ledger epoch",
-                value=left,
-            )
+        require_left(book, budget_of(engagement.guarantee, engagement.accountant))
     finally:
         ledger.close()
 

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from copriv.owner.book import Book
 from copriv.privacy.guarantee import Amount
-from copriv.protocol.messages import Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +18,14 @@ class Stored:
     """An answer that was given before, and its receipt."""
 
     payload: bytes
-    receipt: Receipt
+    receipt: str
 
 
 class Ledger(Protocol):
     """The account of one dataset, shared by every study and learner."""
 
     def book(self) -> Book:
-        """Budget, spending, dataset and the newest receipt, as they are now."""
+        """Budgets, spending, dataset and receipts, as they are now."""
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered.
@@ -40,8 +39,8 @@ class Ledger(Protocol):
             LedgerFailure: the charge could not be recorded; nothing may be computed.
         """
 
-    def store(self, query: str, payload: bytes) -> Receipt:
-        """Keep the answer to a charged query, so that it is the only one that ever leaves.
+    def store(self, query: str, payload: bytes) -> str:
+        """Keep the answer to a charged query, so that it is the only one that ever leaves; its receipt.
 
         Raises:
             LedgerFailure: the answer could not be recorded; it must not be sent.
@@ -50,5 +49,5 @@ class Ledger(Protocol):
     def close(self) -> None:
         """Let go of whatever the ledger holds on to."""
 
-    def witnesses(self, receipt: Receipt) -> bool:
-        """Whether this ledger once stood where the receipt says; if not, it was rolled back or replaced."""
+    def witnesses(self, receipt: str) -> bool:
+        """Whether this ledger has given this receipt; if not, it was rolled back or replaced."""

@@ -19,7 +19,7 @@ from copriv.owner.ledger import Ledger
 from copriv.owner.promise import Part, Promise
 from copriv.owner.responder import Responder
 from copriv.privacy.release import Release, describe
-from copriv.protocol.messages import Answer, Kind, Query, Reason, Receipt, Refusal, Reply
+from copriv.protocol.messages import Answer, Kind, Query, Reason, Refusal, Reply
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_query, encode, largest_query
 from copriv.vectors import FloatArray
@@ -81,8 +81,8 @@ class Owner:
             )
         except QueryConflict:
             return self._say(query, "conflict", f"the id {query.id!r} was used before for another question")
-        except LedgerRefusal as problem:
-            return self._say(query, "exhausted", problem.problem)
+        except LedgerRefusal:
+            return self._say(query, "exhausted", _SPENT)
         if stored is not None:
             return self._compose(query, msgspec.msgpack.decode(stored.payload, type=_Payload), stored.receipt)
         return self._respond(query, theta, part)
@@ -100,7 +100,7 @@ class Owner:
             return self._answer(query)
         return self._compose(query, payload, receipt)
 
-    def _compose(self, query: Query, payload: _Payload, receipt: Receipt) -> Answer:
+    def _compose(self, query: Query, payload: _Payload, receipt: str) -> Answer:
         return Answer(query.id, self.name, payload.values, payload.release, receipt)
 
     def _refuse(self, query: Query) -> Refusal | None:
@@ -122,6 +122,7 @@ class Owner:
         return Refusal(query.id[:LONGEST_ID], self.name, reason, text)
 
 
+_SPENT = "what was promised to this study, or the budget of these records, is spent"
 _ROLLED_BACK = (
     "this ledger does not know a receipt it once gave: an old copy was restored, or another ledger is in its place; "
     "nothing is answered until the right one is back"

@@ -1,8 +1,10 @@
-"""A ledger on disk: SQLite in WAL mode with full synchronisation, so that a charge survives a kill or a power cut.
+"""A ledger on disk: SQLite with full synchronisation, so that a charge survives a kill or a power cut.
 
-Every change is one transaction that takes the write lock first and reads what other processes have appended. Entries
-can neither be changed nor removed, and the database itself refuses to hold more spending than budget. A ledger is
-created once, explicitly, and appears under its name complete or not at all; opening never creates one.
+Every change is one transaction that takes the write lock first and reads what other processes have appended. Before a
+call returns, the change is in the main file itself and not only in the log beside it: a copy of the main file alone has
+all that was ever answered, or does not open. Entries can neither be changed nor removed, and the database itself
+refuses to hold more spending than budget. A ledger is created once, explicitly, and appears under its name complete or
+not at all; opening never creates one.
 """
 
 from __future__ import annotations
@@ -11,59 +13,32 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
+from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
-from copriv.owner.book import Answered, Book, Charge, Entry, Genesis, append, open_book, read_book
+from copriv.owner.book import Book, append, open_book, read_book
+from copriv.owner.entries import Answered, Enrolled, Entry, Genesis
+from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
-from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.protocol.messages import Receipt
+from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
+from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 Connect: TypeAlias = Callable[[Path], Any]
 
-_MOST_ENTRIES = 1 << 63
-
-_SCHEMA = (
-    """CREATE TABLE entry (
-    sequence INTEGER PRIMARY KEY,
-    content  TEXT NOT NULL,
-    head     TEXT NOT NULL
-) STRICT""",
-    """CREATE TABLE account (
-    only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
-    budget   INTEGER NOT NULL CHECK (budget > 0),
-    spent    INTEGER NOT NULL CHECK (spent >= 0 AND spent <= budget)
-) STRICT""",
-    """CREATE TABLE payload (
-    query TEXT PRIMARY KEY,
-    bytes BLOB NOT NULL
-) STRICT, WITHOUT ROWID""",
-    *(
-        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
-        for table in ("entry", "payload")
-        for verb in ("UPDATE", "DELETE")
-    ),
-)
+_PATIENCE = 30.0
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection to an existing database: WAL, full synchronisation, explicit transactions."""
-    address = path.absolute().as_uri() + "?mode=rw"
-    # An owner answers one query at a time, but not always from the same thread.
-    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def now() -> str:
+    """This second, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class SqliteLedger:
@@ -72,20 +47,29 @@ class SqliteLedger:
     Args:
         path: the ledger's file; it must exist.
         connect: how to open it; tests of power loss bring their own.
+        draw: a fresh receipt.
+        noted: is told where the chain ends (number and seal of the last entry), after every change.
     """
 
-    def __init__(self, path: Path, connect: Connect = connect) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connect: Connect = connect,
+        draw: Callable[[], str] = token,
+        noted: Callable[[int, str], None] = lambda _sequence, _head: None,
+    ) -> None:
         if not path.is_file():
             raise LedgerFailure(
                 f"there is no ledger {path}",
                 remedy="restore it, or make one with `copriv ledger init`; answering never creates one",
                 value=str(path),
             )
-        self._path = path
+        self._path, self._draw, self._noted = path, draw, noted
         with _failures(path):
             self._connection = connect(path)
             try:
                 self._identity = _identity(path)
+                self._settle_format()
                 self._book = self._read()
             except BaseException:
                 self._connection.close()
@@ -96,6 +80,7 @@ class SqliteLedger:
         """Make a new ledger; an existing file is never touched."""
         if path.exists():
             raise _exists(path)
+        _require_no_remains(path)
         draft = path.with_name(f".{path.name}.{os.getpid()}.new")
         with _failures(path):
             _discard(draft)
@@ -111,88 +96,111 @@ class SqliteLedger:
         return cls(path)
 
     def book(self) -> Book:
-        """Budget, spending, dataset and the newest receipt, including what other processes have appended."""
+        """Budgets, spending, dataset and receipts, including what other processes have appended."""
         with _failures(self._path):
             self._catch_up()
         return self._book
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        with self._appending():
-            entry = self._book.charge(query, question, amount, study, allowance)
-            if entry is not None:
-                self._insert(entry)
-        if entry is not None:
-            self._book = append(self._book, entry)
+        charged = self._append(lambda book: book.charge(query, question, amount, study, allowance, now()))
+        if charged is not None:
             return None
         receipt = self._book.queries[query].answer
-        return None if receipt is None else self._stored(receipt)
+        if receipt is None:
+            return None
+        with _failures(self._path):
+            self._settle_in_main_file()  # whoever stored it may have been killed before
+        return Stored(self._stored(query), receipt)
 
-    def store(self, query: str, payload: bytes) -> Receipt:
+    def store(self, query: str, payload: bytes) -> str:
         """Keep the answer to a charged query."""
-        with self._appending():
-            entry = self._book.answer(query, payload)
-            self._insert(entry)
-            self._connection.execute("INSERT INTO payload VALUES (?, ?)", (query, payload))
-        self._book = append(self._book, entry)
-        return self._book.receipt
+        receipt = self._draw()
+        self._append(lambda book: book.answer(query, payload, receipt, now()), payload)
+        return receipt
 
-    def witnesses(self, receipt: Receipt) -> bool:
-        """Whether this ledger once stood where the receipt says."""
-        if not 0 < receipt.sequence < _MOST_ENTRIES:
+    def witnesses(self, receipt: str) -> bool:
+        """Whether this ledger has given this receipt."""
+        return receipt in self.book().receipts
+
+    def stood_at(self, sequence: int, head: str) -> bool:
+        """Whether the chain of this ledger passes through this entry; if not, it was rolled back or replaced."""
+        if not 0 < sequence < 1 << 63:
             return False
         with _failures(self._path):
-            row = self._connection.execute("SELECT head FROM entry WHERE sequence = ?", (receipt.sequence,)).fetchone()
-        return row is not None and row[0] == receipt.head
+            row = self._connection.execute("SELECT head FROM entry WHERE sequence = ?", (sequence,)).fetchone()
+        return row is not None and row[0] == head
 
-    def open_epoch(self, guarantee: Guarantee, budget: Amount, signed_off_by: str) -> Receipt:
+    def enroll(self, enrolled: Enrolled) -> None:
+        """Name a study that may be charged from now on; once is enough."""
+        self._append(lambda book: book.enroll(enrolled, now()))
+
+    def open_epoch(self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str) -> None:
         """Change the guarantee; the spending carries over."""
-        with self._appending():
-            entry = self._book.open_epoch(guarantee, budget, signed_off_by)
-            self._insert(entry)
-            self._connection.execute("UPDATE account SET budget = ?", (budget.nano,))
-        self._book = append(self._book, entry)
-        return self._book.receipt
+        self._append(lambda book: book.open_epoch(guarantee, budgets, signed_off_by, now()))
 
-    def open_version(self, dataset: str, signed_off_by: str) -> Receipt:
+    def open_version(self, dataset: str, signed_off_by: str) -> None:
         """Take over a changed dataset with the spending of the old one."""
-        with self._appending():
-            entry = self._book.open_version(dataset, signed_off_by)
-            self._insert(entry)
-        self._book = append(self._book, entry)
-        return self._book.receipt
+        self._append(lambda book: book.open_version(dataset, signed_off_by, now()))
 
     def entries(self) -> Iterator[Entry]:
-        """All entries in order, each checked against its stored head."""
+        """All entries in order, each checked against its stored seal."""
         yield from self._entries_after(0)
 
+    def answer_to(self, query: str) -> bytes:
+        """The bytes of an answer as they were kept; checked, because nothing else may leave under its id."""
+        return self._stored(query)
+
     def verify(self) -> int:
-        """Check the chain, the account and every stored answer; the number of entries, or a failure."""
+        """Check the chain, the accounts and every stored answer; the number of entries, or a failure."""
         with _failures(self._path):
             book = self._read()
             for entry in self._entries_after(0):
                 if isinstance(entry.body, Answered):
                     self._checked_payload(entry.body)
-        return book.receipt.sequence
+        return book.sequence
 
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
 
+    def _settle_format(self) -> None:
+        """Take a ledger of format 1 over, in one transaction; refuse one that this version cannot read."""
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == FORMAT:
+            return
+        if version != 0 or not is_format_1(self._connection):
+            raise LedgerFailure(
+                f"the ledger {self._path} is of format {version}, or none",
+                remedy=f"this version reads format {FORMAT} and takes over format 1; use a newer version",
+                value=version,
+            )
+        with self._transaction():
+            if is_format_1(self._connection):
+                entries, payloads = take_over(self._connection)
+                write_all(self._connection, entries, payloads)
+        self._settle_in_main_file()
+
     def _read(self) -> Book:
-        """Fold the whole ledger as it stands at one moment, and compare with the account that the database guards."""
+        """Fold the whole ledger as it stands at one moment, and compare with what the database guards."""
         self._connection.execute("BEGIN")
         try:
             book = read_book(self._entries_after(0))
-            row = self._connection.execute("SELECT budget, spent FROM account").fetchone()
+            accounts = self._connection.execute("SELECT measure, budget, spent FROM account").fetchall()
+            ending = self._connection.execute("SELECT sequence, head, answers FROM ending").fetchone()
+            answers = self._connection.execute("SELECT count(*) FROM payload").fetchone()[0]
         finally:
             self._connection.execute("ROLLBACK")
-        if row is None or tuple(row) != (book.budget.nano, book.spent):
-            raise _damaged(self._path, "its account does not agree with its entries")
+        counted = sorted((measure, held.budget.nano, held.spent) for measure, held in book.accounts.items())
+        answered = sum(asked.answer is not None for asked in book.queries.values())
+        if sorted(map(tuple, accounts)) != counted:
+            raise _damaged(self._path, "its accounts do not agree with its entries")
+        if ending is None or tuple(ending) != (book.sequence, book.head, answers) or answers != answered:
+            raise _damaged(self._path, "its end is missing: it was cut short, or copied while it was written")
         return book
 
     def _catch_up(self) -> None:
-        for entry in self._entries_after(self._book.receipt.sequence):
+        for entry in self._entries_after(self._book.sequence):
             self._book = append(self._book, entry)
 
     def _entries_after(self, sequence: int) -> Iterator[Entry]:
@@ -206,21 +214,43 @@ class SqliteLedger:
                 raise _damaged(self._path, f"entry {entry.sequence} was changed")
             yield entry
 
-    def _insert(self, entry: Entry) -> None:
-        content = msgspec.json.encode(entry, order="deterministic").decode()
-        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (entry.sequence, content, entry.head))
-        if isinstance(entry.body, Charge):
-            self._connection.execute("UPDATE account SET spent = spent + ?", (entry.body.nano,))
+    def _append(self, propose: Callable[[Book], Entry | None], payload: bytes | None = None) -> Entry | None:
+        """Append what the newest book proposes, if anything; it is in the main file before this returns."""
+        with _failures(self._path):
+            with self._transaction():
+                self._require_in_place()
+                self._catch_up()
+                entry = propose(self._book)
+                if entry is not None:
+                    insert(self._connection, entry, self._book.accounts, payload)
+            if entry is not None:
+                self._book = append(self._book, entry)
+                self._settle_in_main_file()
+                self._noted(entry.sequence, entry.head)
+        return entry
 
-    def _stored(self, receipt: Receipt) -> Stored:
-        """The answer as it was first sent; checked, because nothing else may leave under its id."""
+    def _settle_in_main_file(self) -> None:
+        """Move the log into the main file, and wait until it is on the disk there; others may be moving it too."""
+        deadline, pause = time.monotonic() + _PATIENCE, 0.001
+        while (row := self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone())[0] or row[1] != row[2]:
+            if time.monotonic() > deadline:
+                raise LedgerFailure(
+                    f"the ledger {self._path} is being read by somebody who does not let go",
+                    remedy="nothing was sent; end the other program, then start again",
+                    value=str(self._path),
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def _stored(self, query: str) -> bytes:
+        asked = self._book.queries[query]
         with _failures(self._path):
             statement = "SELECT content FROM entry WHERE sequence = ?"
-            row = self._connection.execute(statement, (receipt.sequence,)).fetchone()
-            entry = msgspec.json.decode(row[0], type=Entry)
-            if entry.head != receipt.head or not isinstance(entry.body, Answered):
-                raise _damaged(self._path, f"entry {receipt.sequence} was changed")
-            return Stored(self._checked_payload(entry.body), receipt)
+            row = self._connection.execute(statement, (asked.sequence,)).fetchone()
+            entry = None if row is None else msgspec.json.decode(row[0], type=Entry)
+            if entry is None or not isinstance(entry.body, Answered) or entry.body.receipt != asked.answer:
+                raise _damaged(self._path, f"entry {asked.sequence} was changed")
+            return self._checked_payload(entry.body)
 
     def _payload(self, query: str) -> bytes:
         with _failures(self._path):
@@ -236,19 +266,16 @@ class SqliteLedger:
         return payload
 
     @contextmanager
-    def _appending(self) -> Iterator[None]:
-        """One transaction: lock, catch up, append, commit; whatever goes wrong, nothing of it is kept."""
-        with _failures(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._require_in_place()
-                self._catch_up()
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+    def _transaction(self) -> Iterator[None]:
+        """Lock, change, commit; whatever goes wrong, nothing of it is kept."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
 
     def _require_in_place(self) -> None:
         """A charge to a file that nobody will find again is none."""
@@ -262,15 +289,11 @@ class SqliteLedger:
 
 
 def _fill(path: Path, genesis: Genesis) -> None:
-    book, entry = open_book(genesis)
+    _, entry = open_book(genesis, now())
     connection = connect(path)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA:
-            connection.execute(statement)
-        content = msgspec.json.encode(entry, order="deterministic").decode()
-        connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (entry.sequence, content, entry.head))
-        connection.execute("INSERT INTO account VALUES (1, ?, 0)", (book.budget.nano,))
+        write_all(connection, [entry], {})
         connection.execute("COMMIT")
     finally:
         connection.close()
@@ -301,6 +324,17 @@ def _damaged(path: Path, how: str) -> LedgerFailure:
 
 def _exists(path: Path) -> LedgerRefusal:
     return LedgerRefusal(f"there is a ledger {path} already", remedy="use it, or choose another place", value=str(path))
+
+
+def _require_no_remains(path: Path) -> None:
+    """A log without its main file belongs to a ledger that was moved away: it would be read into a new one."""
+    for suffix in ("-wal", "-journal"):
+        if (beside := path.with_name(path.name + suffix)).exists():
+            raise LedgerRefusal(
+                f"there is {beside}, the log of a ledger that is gone",
+                remedy="put that ledger back, or choose another place",
+                value=str(beside),
+            )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

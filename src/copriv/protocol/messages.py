@@ -1,7 +1,7 @@
 """The three things said: a query, an answer, a refusal. And the receipt that keeps an owner's ledger honest.
 
-Every answer carries a receipt: how many entries the owner's ledger had after it, and the head of its hash chain. The
-learner echoes the newest receipt it holds. A ledger that is behind its own receipt was rolled back, and says so.
+Every answer carries a receipt: a random token that says nothing to anybody but the owner's ledger. The learner echoes
+the newest receipt it holds. A ledger that does not know its own receipt was rolled back, and says so.
 
 How learner and owners find each other is said in `meeting`.
 """
@@ -22,13 +22,6 @@ Kind = Literal["gradient", "moments", "loss"]
 LONGEST_TEXT = 500
 
 
-class Receipt(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a ledger: its number of entries and the head of its hash chain, in hexadecimal."""
-
-    sequence: int
-    head: str
-
-
 class Query(msgspec.Struct, frozen=True, tag="query"):
     """The learner asks an owner for its average gradient or loss at θ, or for moments; its id makes repeating free.
 
@@ -39,7 +32,7 @@ class Query(msgspec.Struct, frozen=True, tag="query"):
     terms: str
     owner: str
     theta: tuple[float, ...]
-    receipt: Receipt | None = None
+    receipt: str | None = None
     kind: Kind = "gradient"
 
 
@@ -50,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
     owner: str
     values: tuple[float, ...]
     release: Release
-    receipt: Receipt
+    receipt: str
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal"):

@@ -162,14 +162,14 @@ def spending(run: Run) -> list[Spending]:
     for owner, promise, ledger in zip(run.intake.owners, run.study.promises, run.consortium.ledgers, strict=True):
         book, calibration = ledger.book(), promise.calibration
         digest = run.study.terms.digest()
-        gradients = book.studies.get(digest, 0)
-        spent = gradients + book.studies.get(account_of(digest, "loss"), 0)
+        gradients = book.spent_by(digest)
+        spent = gradients + book.spent_by(account_of(digest, "loss"))
         entries.append(
             Spending(
                 owner=owner.name,
                 answers=gradients // calibration.charge.nano,
                 epsilon=spent_epsilon(
-                    Amount(spent, book.budget.measure), calibration.guarantee, calibration.accountant
+                    Amount(spent, calibration.budget.measure), calibration.guarantee, calibration.accountant
                 ),
                 delta=calibration.guarantee.delta,
                 promised=calibration.guarantee.epsilon,

@@ -22,7 +22,6 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.protocol.meeting import Hello
-from copriv.protocol.messages import Receipt
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
@@ -90,7 +89,6 @@ class JointRun:
     roster: Roster
     expelled: Sequence[Expelled]
     log: Sequence[Entry]
-    receipts: Mapping[str, Receipt]
     model: FloatArray
     evaluation: Evaluation | None
     evaluated: Mapping[str, int]
@@ -235,7 +233,7 @@ def _spent(run: JointRun, hello: Hello, promise: Promise) -> Spending:
 
 def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
     owners = [
-        owner_statement(entry, promise_of(hello, run.terms), run.receipts.get(hello.owner))
+        owner_statement(entry, promise_of(hello, run.terms))
         for hello, entry in zip(run.roster.owners, spent, strict=True)
     ]
     expelled = [ExpelledStatement(out.owner, out.why) for out in run.expelled]

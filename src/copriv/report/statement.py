@@ -12,7 +12,6 @@ import msgspec
 
 from copriv.owner.promise import Promise
 from copriv.privacy.guarantee import ADJACENCY, UNIT
-from copriv.protocol.messages import Receipt
 from copriv.report.figures import Run, Spending, spending
 
 PROTECTED = (
@@ -65,8 +64,6 @@ class OwnerStatement(msgspec.Struct):
     clip: float
     sensitivity: float
     accountant: str
-    ledger_entries: int
-    ledger_head: str
 
 
 class ExpelledStatement(msgspec.Struct):
@@ -115,8 +112,8 @@ def write_statement(statement: Statement, folder: Path) -> Sequence[Path]:
     return [folder / "privacy.json", folder / "privacy.html"]
 
 
-def owner_statement(spent: Spending, promise: Promise, receipt: Receipt | None) -> OwnerStatement:
-    """What one owner promised and did, and where its ledger stood, if anybody was told."""
+def owner_statement(spent: Spending, promise: Promise) -> OwnerStatement:
+    """What one owner promised and did."""
     return OwnerStatement(
         owner=spent.owner,
         records=spent.records,
@@ -131,11 +128,8 @@ def owner_statement(spent: Spending, promise: Promise, receipt: Receipt | None) 
         clip=promise.clip,
         sensitivity=promise.sensitivity.value,
         accountant=promise.calibration.accountant,
-        ledger_entries=0 if receipt is None else receipt.sequence,
-        ledger_head="" if receipt is None else receipt.head,
     )
 
 
 def _owners(run: Run) -> list[OwnerStatement]:
-    told = zip(spending(run), run.study.promises, run.consortium.ledgers, strict=True)
-    return [owner_statement(spent, promise, ledger.book().receipt) for spent, promise, ledger in told]
+    return [owner_statement(spent, promise) for spent, promise in zip(spending(run), run.study.promises, strict=True)]

@@ -88,6 +88,7 @@ class NatsLearner:
         """Go on with these owners, without one that was caught lying; it is told so when it says hello."""
         self._reception.expel(owner)
         self._reception.begin(roster)
+        self._run(self._call("roll"))
 
     def send_away(self, owner: str) -> None:
         """Do not meet this owner again until somebody has looked: until another process of it says hello."""
@@ -249,7 +250,8 @@ class NatsLearner:
     async def _say_goodbye(self, everybody: Sequence[str], seconds: float) -> None:
         await self._connected()
         await self._call("end")
-        invited = {name for name in {*everybody, *self.present} if self._manners.admits(name)}
+        there = {*everybody, *self.present, *self._reception.expelled}
+        invited = {name for name in there if self._manners.admits(name)}
         await self._until(lambda: self._reception.farewells >= invited, seconds)
 
     # --- hearing and speaking ----------------------------------------------------------------------

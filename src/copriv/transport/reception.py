@@ -75,7 +75,7 @@ class Reception:
         self.farewells: set[str] = set()
         self._roster: dict[str, Hello] = {}
         self._dismissed: dict[str, str | None] = {}
-        self._expelled: set[str] = set()
+        self.expelled: set[str] = set()
         self._claims: deque[Claim] = deque()
         self._pending: Counter[str] = Counter()
         self._accounts: dict[str, Account] = {}
@@ -101,7 +101,7 @@ class Reception:
     def expel(self, owner: str) -> None:
         """Never meet this owner again, and tell it so."""
         self.dismiss(owner)
-        self._expelled.add(owner)
+        self.expelled.add(owner)
         self.present.pop(owner, None)
 
     def send_away(self, owner: str) -> None:
@@ -226,7 +226,7 @@ class Reception:
     def _refusal(self, hello: Hello) -> str | None:
         if hello.terms != self._manners.terms:
             return "its approved terms are not those of this study"
-        if hello.owner in self._expelled:
+        if hello.owner in self.expelled:
             return "it was expelled: an answer was not what it had promised"
         return None if self._manners.admits(hello.owner) else "its invitation was revoked"
 
@@ -274,6 +274,9 @@ class Reception:
         words = plain(problem, most=LONGEST_TEXT)
         self._tell(name, f"{name} is turned away: {words}")
         await self._speak(reply, encode_notice(TurnedAway(self._manners.terms, words, final=True)))
+        if name in self.expelled:
+            self.farewells.add(name)
+            self.news.set()
 
     def _tell(self, name: str, words: str) -> None:
         """Say what has changed about an owner, once."""

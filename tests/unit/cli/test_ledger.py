@@ -1,11 +1,14 @@
 """`copriv ledger`: what a privacy officer does with a budget."""
 
 import json
+from contextlib import closing
 
 import pytest
 
+from copriv.errors import LedgerRefusal
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import Amount
+from copriv.privacy.accounting import allowed_rho
+from copriv.privacy.guarantee import Amount, Guarantee
 
 
 @pytest.fixture
@@ -36,7 +39,8 @@ def test_show_says_everything(copriv, bank):
     told = _shown(copriv, bank)
     assert (told["owner"], told["epsilon"], told["delta"]) == ("First Bank", 1.0, 0.0)
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
-    assert (told["spent"], told["budget"], told["epsilon_spent"]) == (500_000_000, 10**9, 0.5)
+    assert told["accounts"] == [{"currency": "nano-epsilon", "budget": 10**9, "spent": 500_000_000}]
+    assert told["epsilon_spent"] == 0.5
     assert told["studies"] == {"study": 500_000_000}
     words = copriv("ledger", "show", bank).out
     for part in ("First Bank", "ε = 1, δ = 0 for any one record (replace-one)", "ε = 0.5 in 1 answers"):
@@ -48,9 +52,39 @@ def test_a_ledger_with_delta_counts_in_rho(copriv, data):
         *("ledger", "init", "rho.sqlite", "--owner", "x", "--data", data, "--epsilon", "1", "--delta", "1e-6", "--json")
     )
     told = json.loads(outcome.out)
-    assert told["currency"] == "nano-rho"
-    assert told["accountant"] == "pld"
-    assert 0 < told["budget"] < 10**9
+    [account] = told["accounts"]
+    assert (account["currency"], told["accountant"]) == ("nano-rho", "pld")
+    assert 0 < account["budget"] < 10**9
+
+
+def test_a_ledger_may_have_a_pure_and_a_gaussian_account(copriv, data, tmp_path):
+    promise = ("--epsilon", "1", "--delta", "1e-6", "--pure", "0.25")
+    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *promise, "--json")
+    pure, gaussian = json.loads(outcome.out)["accounts"]
+    assert (pure["currency"], pure["budget"], gaussian["currency"]) == ("nano-epsilon", 250_000_000, "nano-rho")
+    assert gaussian["budget"] == allowed_rho(Guarantee.of("0.75", 1e-6), "pld")
+    with closing(SqliteLedger(tmp_path / "both.sqlite")) as ledger:
+        for measure, nano in (("epsilon", pure["budget"]), ("rho", gaussian["budget"])):
+            whole = Amount(nano, measure)
+            ledger.reserve(f"all of {measure}", "?", whole, measure, whole)
+            with pytest.raises(LedgerRefusal, match="budget is spent"):
+                ledger.reserve(f"more of {measure}", "?", Amount(1, measure), f"another {measure}", whole)
+    told = _shown(copriv, tmp_path / "both.sqlite")
+    assert 0.99 < told["epsilon_spent"] <= 1.0
+
+
+def test_a_pure_promise_has_nothing_to_set_aside(copriv, data):
+    promise = ("--epsilon", "1", "--pure", "0.25")
+    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *promise)
+    assert outcome.code == 2
+    assert "0.25 of epsilon = 1" in outcome.err
+
+
+def test_show_takes_many_ledgers(copriv, bank, data):
+    copriv("ledger", "init", "other.sqlite", "--owner", "Other", "--data", data, "--epsilon", "2")
+    told = json.loads(copriv("ledger", "show", bank, "other.sqlite", "--json").out)
+    assert [standing["owner"] for standing in told] == ["First Bank", "Other"]
+    assert copriv("ledger", "show", bank, "other.sqlite").out.count("promised") == 2
 
 
 def test_verify_and_receipt(copriv, bank, data):
@@ -76,7 +110,11 @@ def test_an_old_copy_does_not_know_the_newest_receipt(copriv, bank, tmp_path):
 def test_an_epoch_raises_the_promise_and_keeps_the_spending(copriv, bank):
     copriv("ledger", "epoch", bank, "--epsilon", "2", "--signed-off-by", "an officer")
     told = _shown(copriv, bank)
-    assert (told["epsilon"], told["spent"], told["budget"]) == (2.0, 500_000_000, 2 * 10**9)
+    assert (told["epsilon"], told["accounts"][0]["spent"], told["accounts"][0]["budget"]) == (
+        2.0,
+        500_000_000,
+        2 * 10**9,
+    )
 
 
 def test_a_version_takes_over_a_changed_dataset(copriv, bank, data):
@@ -86,7 +124,7 @@ def test_a_version_takes_over_a_changed_dataset(copriv, bank, data):
     assert "copriv ledger version" in outcome.err
     copriv("ledger", "version", bank, "--data", data, "--signed-off-by", "an officer")
     assert copriv("ledger", "verify", bank, "--data", data).code == 0
-    assert _shown(copriv, bank)["spent"] == 500_000_000
+    assert _shown(copriv, bank)["epsilon_spent"] == 0.5
 
 
 @pytest.mark.parametrize(

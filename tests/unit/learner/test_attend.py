@@ -16,7 +16,7 @@ import pytest
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Learning, attend
 from copriv.privacy.release import Release
-from copriv.protocol.messages import Answer, Receipt, Refusal, Silence
+from copriv.protocol.messages import Answer, Refusal, Silence
 from copriv.rules.paper import PaperRule
 from copriv.schedule.trace import Meeting
 
@@ -55,7 +55,7 @@ class World:
             self.conflicts.append(query.id)
             return Refusal(query.id, query.owner, "conflict", "")
         self._moment()
-        return Answer(query.id, query.owner, known[1], RELEASE, Receipt(len(ledger), "h"))
+        return Answer(query.id, query.owner, known[1], RELEASE, f"{len(ledger):064x}")
 
     def ready(self, number):
         return Meeting(float(number), self.chance.randrange(3))

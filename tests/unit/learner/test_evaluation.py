@@ -9,12 +9,12 @@ import pytest
 from copriv.errors import BadInput, ProtocolError
 from copriv.learner.evaluation import combine
 from copriv.privacy.release import Release
-from copriv.protocol.messages import Answer, Receipt
+from copriv.protocol.messages import Answer
 
 
 def _answer(owner, loss, mechanism="laplace", scale=0.01):
     measure = "epsilon" if mechanism == "laplace" else "rho"
-    return Answer("q", owner, (loss,), Release("q", mechanism, scale, 0.001, "L1", 5, measure), Receipt(3, "ab"))
+    return Answer("q", owner, (loss,), Release("q", mechanism, scale, 0.001, "L1", 5, measure), "ab" * 32)
 
 
 def test_owners_count_by_their_records():

@@ -14,7 +14,7 @@ from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import garbage
 from copriv.privacy.release import Release
 from copriv.protocol.meeting import Hello
-from copriv.protocol.messages import Answer, Receipt
+from copriv.protocol.messages import Answer
 from copriv.schedule.trace import Meeting
 from copriv.simulation.plain_terms import plain_terms
 from copriv.vectors import Norm
@@ -49,7 +49,7 @@ class Pinned:
         generator = np.random.default_rng([len(self.asked), *query.owner.encode()])
         values = tuple((0.1 * generator.normal(size=self.size)).tolist())
         self.given[query.id] = values
-        return Answer(query.id, query.owner, values, RELEASE, Receipt(len(self.asked), "0" * 64))
+        return Answer(query.id, query.owner, values, RELEASE, "0" * 64)
 
 
 def meetings(count=9):

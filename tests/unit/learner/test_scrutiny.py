@@ -15,13 +15,13 @@ from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.release import describe
-from copriv.protocol.messages import Answer, Query, Receipt, Refusal
+from copriv.protocol.messages import Answer, Query, Refusal
 from copriv.simulation.plain_terms import plain_terms
 
 RECORDS = 300
 TERMS = plain_terms(horizon=10, answers=2, evaluations=1, evaluation_share=0.25, loss_bound=1.0)
 MOMENTS = plain_terms(horizon=10, answers=1, rule="statistics")
-RECEIPT = Receipt(7, "0a" * 32)
+RECEIPT = "0a" * 32
 
 
 def promise_for(terms, delta=0.0):
@@ -130,13 +130,18 @@ def test_the_last_digits_of_a_release_may_differ_and_no_more():
 
 def test_a_receipt_is_one_that_a_ledger_could_have_given():
     head = "0123456789abcdef" * 4
-    assert is_receipt(Receipt(1, head))
+    assert is_receipt(head)
+    assert is_receipt(f"17:{head}")
     for wrong in (
-        Receipt(2**63, head),
-        Receipt(0, head),
-        Receipt(-1, head),
-        Receipt(1, "f" * 63),
-        Receipt(1, "G" * 64),
+        "",
+        head[1:],
+        f"{head}0",
+        f"{head}\n",
+        head.upper(),
+        f"0:{head}",
+        f"-1:{head}",
+        f"{10**19}:{head}",
+        f"1:{head[1:]}",
     ):
         assert not is_receipt(wrong)
         _, demand, query, answer = scene()

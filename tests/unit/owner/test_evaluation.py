@@ -141,7 +141,7 @@ def test_a_loss_is_one_number_near_the_average_loss(make_sample, delta):
         part.sensitivity.value,
     )
     assert reply.release.charge == part.calibration.charge
-    assert ledger.book().studies == {account_of(TERMS.digest(), "loss"): part.calibration.charge.nano}
+    assert ledger.book().studies == {account_of(TERMS.digest(), "loss"): part.calibration.charge}
 
 
 def test_the_charge_is_on_record_before_the_records_are_touched():
@@ -193,7 +193,7 @@ def test_neither_kind_can_use_up_the_other(make_sample, delta):
     assert {reply.reason for reply in losses[3:] + gradients[ANSWERS:]} == {"exhausted"}
     book = ledger.book()
     assert book.studies == {
-        account_of(TERMS.digest(), kind): owner.promise.part(kind).allowance.nano for kind in ("loss", "gradient")
+        account_of(TERMS.digest(), kind): owner.promise.part(kind).allowance for kind in ("loss", "gradient")
     }
     assert book.spent <= owner.promise.budget.nano <= book.budget.nano
 

@@ -1,0 +1,111 @@
+"""What a ledger is made of: dated entries, each sealed by the hash of everything before it.
+
+The seal stays at home. What leaves with an answer is its receipt: a random token that only this ledger can place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TypeAlias
+
+import msgspec
+
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import Measure
+
+START = "0" * 64
+# No budget was declared: spending is noted, and nothing is refused for it.
+OPEN = 1 << 62
+
+
+class Genesis(msgspec.Struct, frozen=True, tag="genesis"):
+    """The first entry: whose budget it is, for which dataset, under which guarantee.
+
+    Args:
+        id: a random name of the ledger; copies of it keep it.
+        salt: random; fingerprints are keyed with it, so that none of them can be recomputed elsewhere.
+        owner: whose budget it is.
+        dataset: keyed fingerprint of the records.
+        nano_epsilon: promised in all.
+        delta: likewise.
+        accountant: how answers with Gaussian noise add up.
+        budgets: what each account may spend: billionths of ε (pure) or of ρ (Gaussian).
+    """
+
+    id: str
+    salt: str
+    owner: str
+    dataset: str
+    nano_epsilon: int
+    delta: float
+    accountant: Accountant
+    budgets: dict[Measure, int]
+
+
+class Enrolled(msgspec.Struct, frozen=True, tag="enrolled"):
+    """A study that may be charged from now on: its digest and what people call it, who asks, who has approved."""
+
+    study: str
+    name: str
+    learner: str
+    approved_by: str
+
+
+class Charge(msgspec.Struct, frozen=True, tag="charge"):
+    """A query is paid for; it has not been answered yet."""
+
+    query: str
+    question: str
+    nano: int
+    measure: Measure
+    study: str
+
+
+class Answered(msgspec.Struct, frozen=True, tag="answered"):
+    """A charged query has its answer: the hash of its bytes, which lie beside the entries, and its receipt."""
+
+    query: str
+    payload: str
+    receipt: str
+
+
+class Epoch(msgspec.Struct, frozen=True, tag="epoch"):
+    """A new guarantee, signed off by a person; the spending carries over."""
+
+    nano_epsilon: int
+    delta: float
+    budgets: dict[Measure, int]
+    signed_off_by: str
+
+
+class Version(msgspec.Struct, frozen=True, tag="version"):
+    """A changed dataset, signed off by a person; it inherits the spending."""
+
+    dataset: str
+    signed_off_by: str
+
+
+Body: TypeAlias = Genesis | Enrolled | Charge | Answered | Epoch | Version
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A body in its place: after the entry whose seal is `previous`.
+
+    Args:
+        sequence: counts from 1.
+        previous: the seal of the entry before.
+        body: what happened.
+        at: when, in UTC; empty if that was not noted.
+        was: the receipt of this entry in a ledger of format 1, NUMBER:HEAD, if it was taken over from one.
+    """
+
+    sequence: int
+    previous: str
+    body: Body
+    at: str = ""
+    was: str = ""
+
+    @property
+    def head(self) -> str:
+        """The seal: the hash of this entry and, through `previous`, of all before it."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
