@@ -46,12 +46,13 @@ def _serve(home):
 
 
 def _run(copriv, tmp_path, *options):
-    serving = [threading.Thread(target=_serve, args=(tmp_path / f"home-{name}",)) for name in ("east", LIAR)]
+    homes = [tmp_path / f"home-{name}" for name in ("east", LIAR)]
+    serving = [threading.Thread(target=_serve, args=(home,), daemon=True) for home in homes]
     for thread in serving:
         thread.start()
     outcome = copriv("learner", "run", *options)
     for thread in serving:
-        thread.join()
+        thread.join(60)
     return outcome
 
 
