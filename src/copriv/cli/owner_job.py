@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from copriv.cli.progress import bar
+from copriv.cli.study_origin import NOT_NAMED, origin_rows
+from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.owner.comparison import Comparison, compare, explain
@@ -24,7 +26,9 @@ from copriv.owner.owner import account_of
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
+from copriv.protocol.text import plain
 from copriv.report.model_file import read_model
 from copriv.transport.authority import require_valid
 from copriv.transport.invitation import Invitation, read_invitation
@@ -69,6 +73,9 @@ class Promised(msgspec.Struct):
     ledger: str
     approved: bool
     folder: str
+    learner: str
+    public: str
+    weakness: str | None
 
 
 def run_join(options: JoinOptions, *, as_json: bool) -> None:
@@ -92,7 +99,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
     home = Home.create(options.folder, engagement, invitation.study, _secrets(invitation))
     if not options.approve_later:
-        home.approve(_who(options.signed_off_by), _now())
+        home.approve(_who(options.signed_off_by), _now(), prepared.sample.records)
     told = _promised(prepared, home, approved=not options.approve_later)
     after = "copriv owner approve" if options.approve_later else "copriv owner serve"
     words = f"{engagement.owner} has joined {study.terms.name!r}\nnext: {after} --folder {options.folder}"
@@ -106,7 +113,7 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
         prepared = prepare(home.engagement, home.study, tell)
     _present(prepared, console)
     _ask("Do you approve these terms and make this promise?", console, yes=yes)
-    approval = home.approve(_who(signed_off_by), _now())
+    approval = home.approve(_who(signed_off_by), _now(), prepared.sample.records)
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
 
@@ -150,6 +157,8 @@ class OwnerStatus(msgspec.Struct):
     last_contact: str | None
     last_word: str | None
     model: bool
+    learner: str
+    weakness: str | None
 
 
 def run_status(folder: Path, *, as_json: bool) -> None:
@@ -166,6 +175,8 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         ("promised", promise),
         ("spent", f"ε = {status.epsilon_spent:.6g}, {status.answers} answers"),
         ("left", f"ε = {status.epsilon_left:.6g}, {status.answers_left} answers"),
+        *([("beware", status.weakness)] if status.weakness else []),
+        ("learner", plain(status.learner) or NOT_NAMED),
         ("broker", status.broker),
         ("contact", contact),
         ("model", "received" if status.model else "not yet"),
@@ -288,6 +299,9 @@ def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
         ledger=engagement.ledger,
         approved=approved,
         folder=str(home.folder),
+        learner=terms.learner,
+        public=terms.public.words,
+        weakness=weakness(engagement.guarantee, prepared.sample.records),
     )
 
 
@@ -301,6 +315,7 @@ def _present(prepared: Prepared, console: Console) -> None:
     mechanism = promise.calibration.mechanism
     for name, value in (
         ("terms", terms.digest()),
+        *origin_rows(terms),
         ("model", f"{terms.loss} loss, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"),
         ("features", ", ".join(str(column["name"]) for column in prepared.study.dictionary.get("columns", []))),
         ("target", str(prepared.study.dictionary.get("target", {}).get("name", ""))),
@@ -318,6 +333,7 @@ def _present(prepared: Prepared, console: Console) -> None:
     console.print(table)
     for notice in prepared.notices:
         console.print(f"note: {notice}", style="dim", highlight=False)
+    warn(weakness(engagement.guarantee, prepared.sample.records), console)
 
 
 def _status(home: Home) -> OwnerStatus:
@@ -338,7 +354,7 @@ def _status(home: Home) -> OwnerStatus:
         owner=engagement.owner,
         study=terms.name,
         terms=digest,
-        approved=approval is not None and approval.terms == digest,
+        approved=home.is_approved(),
         epsilon=prepared.epsilon,
         epsilon_spent=used,
         epsilon_left=max(prepared.epsilon - used, 0.0),
@@ -351,6 +367,8 @@ def _status(home: Home) -> OwnerStatus:
         last_contact=None if contact is None else contact.at,
         last_word=None if contact is None else contact.words,
         model=(home.folder / "model.json").is_file(),
+        learner=terms.learner,
+        weakness=weakness(prepared, approval.records if approval else None),
     )
 
 

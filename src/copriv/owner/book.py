@@ -147,7 +147,7 @@ class Book:
         for measure, account in self.accounts.items():
             if account.spent > budgets.get(measure, 0):
                 raise LedgerRefusal(
-                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {account.spent} nano-{measure}",
+                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {Amount(account.spent, measure).words}",
                     remedy="what has been said cannot be taken back; choose a larger epsilon",
                     value=guarantee.epsilon,
                 )
@@ -293,7 +293,7 @@ def _conflict(query: str) -> QueryConflict:
 
 def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:
     return LedgerRefusal(
-        f"the {what} is spent: {spent} of {limit.nano} nano-{limit.measure}, and an answer costs {amount.nano}",
+        f"the {what} is spent: {Amount(spent, limit.measure).words} of {limit.words}, and an answer costs {amount.words}",
         remedy="this owner answers no more",
         value=spent,
     )

@@ -10,9 +10,14 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.text import is_plain, plain
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
+
+_ADDED_LATER = ("learner", "public_rows", "public_source")
+_LONGEST_ORIGIN, _MOST_ROWS = 200, 10**12
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +46,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluations: how often an owner may be asked for its average loss.
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
+        learner: who asks, as people call it; empty if not named.
+        public_rows: how many public rows the terms were drafted from.
+        public_source: the name of the file that they came from.
     """
 
     loss: str
@@ -65,6 +73,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     evaluations: int = 0
     evaluation_share: float = 0.0
     loss_bound: float = 0.0
+    learner: str = ""
+    public_rows: int = 0
+    public_source: str = ""
 
     def __post_init__(self) -> None:
         if not (self.clip > 0 and self.clip < float("inf")):
@@ -74,6 +85,12 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         if self.answers < 0:
             raise BadInput(f"{self.answers} answers", remedy="give at least 1, or 0 for no cap", value=self.answers)
         _require_evaluation(self)
+        _require_origin(self)
+
+    @property
+    def public(self) -> PublicRows:
+        """Which rows the terms were drafted from."""
+        return PublicRows(self.public_rows, self.public_source)
 
     def objective(self) -> Objective:
         """The fitness that these terms describe."""
@@ -88,8 +105,26 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
 
     def digest(self) -> str:
-        """SHA-256 of the canonical text of the terms; it travels with every message."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        """SHA-256 of the canonical text of the terms; it travels with every message.
+
+        What older terms do not have counts only where it says something, so that they keep their digest.
+        """
+        values = msgspec.to_builtins(self)
+        said = {name: value for name, value in values.items() if value or name not in _ADDED_LATER}
+        return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def _require_origin(terms: Terms) -> None:
+    """Who asks and where the public rows come from is read by people: one line of printable text each."""
+    for what, text in (("learner", terms.learner), ("source of the public rows", terms.public_source)):
+        if len(text) > _LONGEST_ORIGIN or not is_plain(text):
+            raise BadInput(
+                f"the {what} is called '{plain(text)}'",
+                remedy=f"give a name of at most {_LONGEST_ORIGIN} printable characters",
+                value=text,
+            )
+    if not 0 <= terms.public_rows <= _MOST_ROWS:
+        raise BadInput(f"{terms.public_rows} public rows", remedy="give 0 or more", value=terms.public_rows)
 
 
 def _require_evaluation(terms: Terms) -> None:

@@ -262,7 +262,7 @@ def test_a_ledger_that_is_nearly_spent_does_not_join(copriv, invited, tmp_path):
     join = ("owner", "join", "east.invitation", "--data", "east.parquet", "--ledger", "l.sqlite", "--yes")
     refused = copriv(*join, "--epsilon", "0.5")
     assert refused.code == 2
-    assert "100000000 nano-epsilon left" in refused.err
+    assert "ε = 0.1 left" in refused.err
     assert not (tmp_path / "owner").exists()
     assert copriv(*join, "--epsilon", "0.1").code == 0
 
