@@ -245,7 +245,7 @@ def test_a_new_epoch_carries_the_spending_over(disk):
     assert (book.spent, book.budget.nano, book.guarantee.nano_epsilon) == (60, 200, 200)
     for number in range(4):
         reserve(disk, f"more{number}", allowance=Amount(200, "epsilon"))
-    with pytest.raises(LedgerRefusal, match="budget is spent: ε = 1.8e-07 of ε = 2e-07"):
+    with pytest.raises(LedgerRefusal, match=r"budget is spent: ε = 1\.8e-07 of ε = 2e-07"):
         reserve(disk, "too much", allowance=Amount(200, "epsilon"))
     assert disk.verify() == 1 + 2 + 1 + 4
 

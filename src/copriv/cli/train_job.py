@@ -20,13 +20,15 @@ from rich.console import Console
 from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
 from copriv.cli.progress import bar
 from copriv.cli.train_options import TrainOptions, check_guarantee, make_wishes, take_records
+from copriv.cli.train_origin import enroll, origin_of
 from copriv.cli.train_study import add_public_rows, open_study, settle
+from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.records.intake import Intake
 from copriv.report import run_folder
-from copriv.report.figures import Run, figures
+from copriv.report.figures import Run, figures, weakest
 from copriv.report.table import show
 from copriv.simulation.agreed import follow_terms
 from copriv.simulation.consortium import Consortium, Watch, assemble, measure, run
@@ -74,7 +76,8 @@ def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str,
         samples = [owner.sample for owner in intake.owners]
         findings = measure(study.terms.objective(), samples, study, watch, model, tell)
     seconds = round(time.perf_counter() - started, 3)
-    finished = Run(intake, study, consortium, watch, findings, job.noise, job.seed, str(job.folder), seconds)
+    origin = origin_of(job.options, job.folder, intake, study.terms)
+    finished = Run(intake, study, consortium, watch, findings, job.noise, job.seed, str(job.folder), seconds, *origin)
     told = figures(finished)
     with bar(console, "drawing"):
         run_folder.write(job.folder, finished, told, model)
@@ -105,6 +108,7 @@ def _reopen(folder: Path, options: TrainOptions) -> Job:
         )
     if (folder / "run.json").exists():
         raise BadInput(f"the run in {folder} is finished", remedy="start another one", value=str(folder))
+    run_folder.shut(folder)
     kept = msgspec.json.decode(start.read_bytes(), type=Start, dec_hook=_path_from_text)
     return Job(msgspec.structs.replace(kept.options, as_json=options.as_json), kept.seed, folder, resumed=True)
 
@@ -118,6 +122,7 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
     intake, study = _design(job, intake, console)
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
+    warn(weakest(study.promises, [owner.sample.records for owner in intake.owners]), console)
     return intake, study
 
 
@@ -149,7 +154,9 @@ def _assemble(job: Job, intake: Intake, study: Study) -> Consortium:
         run_folder.make(job.folder)
         if job.noise == "secure":
             _keep_start(job, study)
-    return assemble(intake, study, noise=job.noise, seed=job.seed, make_ledger=ledgers.make)
+    consortium = assemble(intake, study, noise=job.noise, seed=job.seed, make_ledger=ledgers.make)
+    enroll(consortium, study, origin_of(job.options, job.folder, intake, study.terms))
+    return consortium
 
 
 def _keep_start(job: Job, study: Study) -> None:

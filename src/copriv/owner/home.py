@@ -1,7 +1,7 @@
 """An owner's folder: what it has agreed to, where its records and its ledger are. Records never enter it.
 
-Terms are approved once, by their hash, together with everything that shapes the promise that is made under them. An owner
-that has not approved, or has approved something else, does not answer.
+Terms are approved once, by their hash, together with everything that shapes the promise that is made under them. An
+owner that has not approved, or has approved something else, does not answer.
 """
 
 from __future__ import annotations

@@ -70,4 +70,4 @@ def _two_digits(value: float) -> str:
     ('160,000', '2.7e+43')
     """
     rounded = float(f"{value:.2g}")
-    return f"{rounded:,.0f}" if rounded < 1e9 else f"{rounded:.2g}"  # noqa: PLR2004 - longer ones nobody reads
+    return f"{rounded:,.0f}" if rounded < 1e9 else f"{rounded:.2g}"

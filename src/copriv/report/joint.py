@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -19,14 +20,15 @@ from copriv.learner.roster import Roster, meetings_of
 from copriv.owner.promise import Promise, make_promise
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.protocol.meeting import Hello
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
-from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.figures import GuaranteeShown, Spending, weakest
 from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.statement import Statement, owner_statement, write_statement
+from copriv.report.run_folder import shut
+from copriv.report.statement import Heading, Statement, make_statement, owner_statement, write_statement
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
@@ -68,6 +70,7 @@ class JointFigures(msgspec.Struct):
     terms: str
     seconds: float
     run_folder: str
+    weakness: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         terms=terms.digest(),
         seconds=run.seconds,
         run_folder=str(run.folder),
+        weakness=weakest([promise_of(hello, terms) for hello in run.roster.owners], [each.records for each in spent]),
     )
 
 
@@ -144,6 +148,7 @@ def write_joint(run: JointRun, figures: JointFigures) -> None:
     write_statement(_statement(run, figures.spent), run.folder)
     draw(run, run.folder)
     (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    shut(run.folder)
 
 
 def write_afresh(model: ModelFile, path: Path) -> None:
@@ -210,4 +215,6 @@ def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
         owner_statement(entry, promise_of(hello, run.terms))
         for hello, entry in zip(run.roster.owners, spent, strict=True)
     ]
-    return Statement(UNIT, ADJACENCY, "secure", private=True, terms=run.terms.digest(), owners=owners)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    heading = Heading(run.terms.name, run.terms.learner, date, run.terms.public)
+    return make_statement(heading, run.terms.digest(), "secure", owners)

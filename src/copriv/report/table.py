@@ -20,6 +20,8 @@ def show(figures: Figures, console: Console) -> None:
         f"δ = {figures.guarantee.delta:g}; {_noise(figures)}",
         style="dim",
     )
+    if figures.weakness:
+        console.print(Text(f"warning: {figures.weakness}", style="bold"))
     console.print("ψ and gains are measured on the records themselves and are not private.", style="dim")
     console.print(f"run folder: {figures.run_folder}", style="dim")
 
