@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
 from copriv.cli.progress import bar
@@ -122,6 +123,8 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
     intake, study = _design(job, intake, console)
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
+    public = origin_of(job.options, job.folder, intake, study.terms).public
+    console.print(Text(f"note: {public.words}", style="dim"))
     warn(weakest(study.promises, [owner.sample.records for owner in intake.owners]), console)
     return intake, study
 

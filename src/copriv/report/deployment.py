@@ -19,7 +19,7 @@ Deployment: TypeAlias = dict[str, Section]
 
 _PURE, _CONCENTRATED, _APPROXIMATE = "Pure DP", "Zero-concentrated DP", "Approximate DP"
 _ACTORS = (
-    "Owners hold their records, add their own noise, keep their own account; each is trusted with its own records only.",
+    "Owners hold their records, add their own noise and keep their own account; nobody else is trusted with records.",
     "The learner sees noisy answers and is not trusted. Nor are other owners, or whoever gets the model.",
 )
 _UNPROTECTED = (
