@@ -45,8 +45,8 @@ def _lines(told: DatasetStatement) -> Iterator[str]:
     if told.weakness:
         yield f"  beware    {told.weakness}"
     for account in told.accounts:
-        left = "no limit" if account.left is None else f"{account.left:.9g} left"
-        yield f"  account   {account.currency}: {account.spent:.9g} spent, {left}"
+        left = "no limit" if account.left is None else f"{account.left:.12g} left"
+        yield f"  account   {account.currency}: {account.spent:.12g} spent, {left}"
     for study in told.studies:
         spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {study.answers} answers"
         who = f"{study.study}, learner: {study.learner}, approved by {plain(study.approved_by)}"

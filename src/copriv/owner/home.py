@@ -196,7 +196,9 @@ class Home:
         finally:
             ledger.close()
         if differing:
-            raise self._not_approved(f"what was approved is not what the folder says: {', '.join(differing)} differs")
+            raise self._not_approved(
+                f"what was approved is not what the folder says; it differs in {', '.join(differing)}"
+            )
 
     def is_approved(self) -> bool:
         """Whether everything is as somebody has approved it."""

@@ -90,7 +90,7 @@ class Amount:
         >>> Amount(250_000_000, "epsilon").words, Amount(0, "rho").words
         ('ε = 0.25', 'ρ = 0')
         """
-        return f"{'ε' if self.measure == 'epsilon' else 'ρ'} = {self.nano / NANO:.9g}"
+        return f"{'ε' if self.measure == 'epsilon' else 'ρ'} = {self.nano / NANO:.12g}"
 
     def __mul__(self, times: int) -> Amount:
         return Amount(self.nano * times, self.measure)

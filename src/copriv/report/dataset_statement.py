@@ -30,8 +30,8 @@ from copriv.report.statement import render
 
 FOR_WHOM = (
     "This statement is for the owner of the records. It tells of every study and learner. Nothing in it was computed "
-    "from records: it may be shown to whoever supervises their use. To a learner pass on the statement of its own study "
-    "instead (privacy.json, privacy.html), so that it does not see what others have asked."
+    "from records: it may be shown to whoever supervises their use. To a learner pass on the statement of its own "
+    "study instead (privacy.json, privacy.html), so that it does not see what others have asked."
 )
 
 
