@@ -1,14 +1,19 @@
-"""The terms of a study: what is trained, within which bounds, by which rule. Hashed, and fixed for the study."""
+"""The terms of a study: what is trained, within which bounds, by which rule. Hashed, and fixed for the study.
+
+Every number has a range, in which no record can overflow, underflow past the clip or be told from others by an error
+(docs/theory/sensitivity.md). Terms outside of it are refused by whoever reads them, before anybody approves.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from copriv.errors import BadInput
-from copriv.losses.choose import choose
+from copriv.losses.choose import NAMES, choose
 from copriv.losses.objective import Objective
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
@@ -16,8 +21,36 @@ from copriv.protocol.text import is_plain, plain
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
 
+LONGEST_NAME = 200
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "threshold": (0, 1e6),
+    "parameters": (1, 100_000),
+    "regularization": (1e-30, 1e6),
+    "limit": (1e-6, 1e6),
+    "clip": (1e-9, 1e9),
+    "row_norm": (1e-3, 1e3),
+    "target_bound": (1e-6, 1e6),
+    "horizon": (1, 10**9),
+    "step": (0, 1e12),
+    "answers": (0, 10**9),
+    "epsilon": (0, 1e6),
+    "delta": (0, 1 - 1e-9),
+    "evaluations": (0, 10**6),
+    "evaluation_share": (0, 1 - 1e-9),
+    "loss_bound": (0, 1e12),
+    "public_rows": (0, 10**12),
+}
+# Of the Huber loss: its gradients are no longer than twice this.
+_SMALLEST_THRESHOLD = 1e-6
+_WORDS = {
+    "loss": NAMES,
+    "rule": ("paper", "averaged", "newton", "statistics"),
+    "central": ("proof", "printed"),
+    "meeting": ("broadcast", "request"),
+    "clock": ("always", "poisson"),
+}
 _ADDED_LATER = ("learner", "public_rows", "public_source")
-_LONGEST_ORIGIN, _MOST_ROWS = 200, 10**12
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,14 +111,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     public_source: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.clip > 0 and self.clip < float("inf")):
-            raise BadInput(f"the clip is {self.clip}", remedy="give a finite number greater than 0", value=self.clip)
-        if self.horizon < 1:
-            raise BadInput(f"the horizon is {self.horizon}", remedy="give at least 1 iteration", value=self.horizon)
-        if self.answers < 0:
-            raise BadInput(f"{self.answers} answers", remedy="give at least 1, or 0 for no cap", value=self.answers)
+        for name, (lowest, highest) in RANGES.items():
+            _require_range(name, getattr(self, name), lowest, highest)
+        for name, words in _WORDS.items():
+            _require_word(name, getattr(self, name), words)
+        if self.loss == "huber":
+            _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
+        _require_texts(self)
         _require_evaluation(self)
-        _require_origin(self)
 
     @property
     def public(self) -> PublicRows:
@@ -114,17 +147,39 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
-def _require_origin(terms: Terms) -> None:
-    """Who asks and where the public rows come from is read by people: one line of printable text each."""
-    for what, text in (("learner", terms.learner), ("source of the public rows", terms.public_source)):
-        if len(text) > _LONGEST_ORIGIN or not is_plain(text):
+def _require_range(name: str, value: float, lowest: float, highest: float) -> None:
+    if not lowest <= value <= highest:
+        words = name.replace("_", " ")
+        raise BadInput(
+            f"the {words} of the terms is {value:g}",
+            remedy=f"give a number from {lowest:g} to {highest:g}",
+            value=value,
+        )
+
+
+def _require_word(name: str, value: str, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise BadInput(
+            f"the {name} of the terms is {plain(value)!r}", remedy=f"choose one of {', '.join(words)}", value=value
+        )
+
+
+def _require_texts(terms: Terms) -> None:
+    """People read names, so each is one line of printable text; and nothing but a digest stands for the dictionary."""
+    named = {"study": terms.name, "learner": terms.learner, "source of the public rows": terms.public_source}
+    for what, name in named.items():
+        if len(name) > LONGEST_NAME or not is_plain(name):
             raise BadInput(
-                f"the {what} is called '{plain(text)}'",
-                remedy=f"give a name of at most {_LONGEST_ORIGIN} printable characters",
-                value=text,
+                f"the {what} is called '{plain(name)}'",
+                remedy=f"give it a name of at most {LONGEST_NAME} printable characters",
+                value=name,
             )
-    if not 0 <= terms.public_rows <= _MOST_ROWS:
-        raise BadInput(f"{terms.public_rows} public rows", remedy="give 0 or more", value=terms.public_rows)
+    if len(terms.dictionary) > 64 or not terms.dictionary.isalnum():
+        raise BadInput(
+            f"the dictionary of the terms is '{plain(terms.dictionary)}'",
+            remedy="give its SHA-256, in 64 hexadecimal digits",
+            value=terms.dictionary,
+        )
 
 
 def _require_evaluation(terms: Terms) -> None:

@@ -60,6 +60,19 @@ class Public(msgspec.Struct):
     relative_fitness: float
 
 
+class DatasetSpending(msgspec.Struct):
+    """What the records of a file have lost in all their studies, this one included, and where that is kept."""
+
+    ledger: str
+    epsilon: float
+    delta: float
+    budget: float | None
+    studies: int
+    weakness: str | None = None
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+
 class Figures(msgspec.Struct):
     """Everything about a run that is a number."""
 
@@ -97,6 +110,7 @@ class Figures(msgspec.Struct):
     not_private: str = NOT_PRIVATE
     path: list[tuple[int, float]] = []
     weakness: str | None = None
+    dataset: DatasetSpending | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,15 @@ def home(copriv, tmp_path):
         *("--learner", "The Institute", "--name", "loans 2026", "--delta", "1e-6"),
     )
     assert drafted.code == 0, drafted.err
-    engagement = Engagement("east", "127.0.0.1", 4222, str(tmp_path / "east.parquet"), None, 10**9, 1e-6, "pld", 4, 1.0,
-                            str(tmp_path / "l.sqlite"))  # fmt: skip
-    made = Home.create(tmp_path / "owner", engagement, (tmp_path / "study.toml").read_text(), {})
-    made.approve("A. Officer", "2026-01-01T00:00:00+00:00", 200)
-    return made
+    for command in (
+        ("learner", "init", "study.toml"),
+        ("learner", "invite", "east"),
+        ("owner", "join", "east.invitation", "--data", "east.parquet", "--ledger", "l.sqlite", "--yes",
+         "--signed-off-by", "A. Officer"),
+    ):  # fmt: skip
+        outcome = copriv(*command)
+        assert outcome.code == 0, outcome.err
+    return Home(tmp_path / "owner")
 
 
 def _change(home, **changes):
@@ -110,16 +114,23 @@ def test_what_is_approved_is_served_and_the_way_to_the_broker_may_change(home):
     assert _refusal(home) is None
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_whatever_shapes_the_promise_cannot_be_exchanged(copriv, home, tmp_path, name):
-    change, words = CHANGES[name]
-    change(home, tmp_path)
-    served = copriv("owner", "serve")
-    assert served.code == 2
-    assert words in served.err.split("it differs in ")[1].splitlines()[0].split(", ")
-    assert "copriv owner approve" in served.err
-    if not name.startswith(("other records", "data", "another")):
-        assert not json.loads(copriv("owner", "status", "--json").out)["approved"]
+def _restore(kept):
+    for path, content in kept.items():
+        path.write_bytes(content)
+
+
+def test_whatever_shapes_the_promise_cannot_be_exchanged(copriv, home, tmp_path):
+    names = ("owner/engagement.json", "owner/study.toml", "l.sqlite", "east.parquet")
+    kept = {tmp_path / name: (tmp_path / name).read_bytes() for name in names}
+    for name, (change, words) in CHANGES.items():
+        change(home, tmp_path)
+        served = copriv("owner", "serve")
+        assert served.code == 2, name
+        assert words in served.err.split("it differs in ")[1].splitlines()[0].split(", ")
+        assert "copriv owner approve" in served.err
+        assert not Home(home.folder).is_approved()
+        _restore(kept)
+        assert _refusal(home) is None, name
 
 
 def test_an_approval_of_less_would_be_caught(home, tmp_path, monkeypatch):
@@ -180,20 +191,21 @@ def test_terms_that_say_nothing_of_it_keep_the_digest_they_had(home):
     assert terms.digest() == hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [({"nano_epsilon": 12 * 10**9}, "e^12"), ({"delta": 0.9}, "δ = 0.9"), ({"delta": 0.006}, "with 200 records")],
-)
-def test_a_promise_that_means_little_is_called_that_where_it_is_approved(copriv, home, tmp_path, changes, words):
+def test_a_promise_that_means_little_is_called_that_where_it_is_approved(copriv, home, tmp_path):
     """δ = 0.006 is above 1/n for 200 records."""
-    (tmp_path / "l.sqlite").unlink()
-    guarantee = msgspec.structs.replace(home.engagement, **changes).guarantee
     dataset = fingerprint_of_file(tmp_path / "east.parquet")
-    SqliteLedger.create(tmp_path / "l.sqlite", begin("east", dataset, guarantee)).close()
-    _change(home, **changes)
-    approved = copriv("owner", "approve", "--yes", "--json")
-    assert approved.code == 0, approved.err
-    assert words in approved.err
-    assert words in json.loads(approved.out)["weakness"]
-    assert words in copriv("owner", "status").out
-    assert words in json.loads(copriv("owner", "status", "--json").out)["weakness"]
+    for changes, words in (
+        ({"nano_epsilon": 12 * 10**9}, "e^12"),
+        ({"delta": 0.9}, "δ = 0.9"),
+        ({"delta": 0.006}, "with 200 records"),
+    ):
+        (tmp_path / "l.sqlite").unlink()
+        guarantee = msgspec.structs.replace(home.engagement, **changes).guarantee
+        SqliteLedger.create(tmp_path / "l.sqlite", begin("east", dataset, guarantee)).close()
+        _change(home, **changes)
+        approved = copriv("owner", "approve", "--yes", "--json")
+        assert approved.code == 0, approved.err
+        assert words in approved.err
+        assert words in json.loads(approved.out)["weakness"]
+        assert words in copriv("owner", "status").out
+        assert words in json.loads(copriv("owner", "status", "--json").out)["weakness"]
