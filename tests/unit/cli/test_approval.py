@@ -68,12 +68,6 @@ def _other_records(home, tmp_path):
     lending_like.generate(201, np.random.default_rng(7)).write_parquet(tmp_path / "east.parquet")
 
 
-def _other_records_signed_into_the_ledger(home, tmp_path):
-    _other_records(home, tmp_path)
-    with closing(SqliteLedger(tmp_path / "l.sqlite")) as ledger:
-        ledger.open_version(fingerprint_of_file(tmp_path / "east.parquet"), "somebody")
-
-
 def _other_terms(home, tmp_path):
     study = home.folder / "study.toml"
     study.write_text(study.read_text().replace('learner = "The Institute"', 'learner = "Somebody Else"'))
@@ -90,7 +84,6 @@ CHANGES = {
     "ledger": (_another_ledger_file, "the path of the ledger"),
     "another ledger in its place": (_another_ledger_in_its_place, "the ledger"),
     "other records": (_other_records, "the records"),
-    "a new version": (_other_records_signed_into_the_ledger, "the records"),
     "terms": (_other_terms, "the terms"),
 }
 FREE = ("host", "port", "rate")
@@ -131,6 +124,13 @@ def test_whatever_shapes_the_promise_cannot_be_exchanged(copriv, home, tmp_path)
         assert not Home(home.folder).is_approved()
         _restore(kept)
         assert _refusal(home) is None, name
+
+
+def test_a_new_version_of_the_records_has_to_be_approved(home, tmp_path):
+    _other_records(home, tmp_path)
+    with closing(SqliteLedger(tmp_path / "l.sqlite")) as ledger:
+        ledger.open_version(fingerprint_of_file(tmp_path / "east.parquet"), "somebody")
+    assert _refusal(home).endswith("it differs in the records")
 
 
 def test_an_approval_of_less_would_be_caught(home, tmp_path, monkeypatch):
