@@ -11,7 +11,7 @@ import typer
 
 from copriv.owner.home import Home
 from copriv.protocol.text import plain
-from copriv.report.dataset_statement import DatasetStatement, state_dataset, write_dataset_statements
+from copriv.report.dataset_statement import FOR_WHOM, DatasetStatement, state_dataset, write_dataset_statements
 
 
 def run_statement(ledgers: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
@@ -25,6 +25,7 @@ def run_statement(ledgers: Sequence[Path], out: Path | None, *, as_json: bool) -
     for statement in statements:
         for line in _lines(statement):
             typer.echo(line)
+    typer.echo(FOR_WHOM)
     for path in written:
         typer.echo(f"written: {path}")
 
@@ -55,4 +56,3 @@ def _lines(told: DatasetStatement) -> Iterator[str]:
         yield f"  signed    {change.date}: {change.words}"
     for words in told.public:
         yield f"  public    {words}"
-    yield f"  {told.for_whom}"

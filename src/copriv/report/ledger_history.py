@@ -147,7 +147,7 @@ def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> Event:
     opened = isinstance(body, Genesis)
     declared = body.nano_epsilon < OPEN
     promise = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
-    words = f"{'opened' if opened else 'a new promise'}: {promise} for any one {UNIT} ({ADJACENCY}){signed}"
+    words = f"{'' if opened else 'a new promise: '}{promise} for any one {UNIT} ({ADJACENCY}){signed}"
     return Event(
         number=entry.sequence,
         date=entry.at,
