@@ -18,6 +18,7 @@ from rich.table import Table
 from copriv.cli.learner_training import Trained, Trainer, keep_receipt
 from copriv.cli.progress import bar, heed_termination
 from copriv.cli.train_options import read_trace
+from copriv.cli.warning import warn
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
 from copriv.learner.admission import most_records, objection
@@ -33,6 +34,7 @@ from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
 from copriv.report.joint import JointFigures, JointRun, joint_figures, promise_of, write_joint
 from copriv.report.model_file import read_model
+from copriv.report.run_folder import PRIVATE
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.manners import Manners
@@ -114,7 +116,7 @@ class Job:
                     remedy="replay it with as many owners as it was recorded with",
                     value=trace.owners,
                 )
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE, exist_ok=True)
             draft = self.folder / ".roster.json.new"
             draft.write_bytes(roster.to_json())
             draft.rename(kept)
@@ -314,6 +316,7 @@ def _show(told: JointFigures, console: Console) -> None:
             f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
             style="bold",
         )
+    warn(told.weakness, console)
     console.print(
         f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
         f"δ = {told.guarantee.delta:g}",

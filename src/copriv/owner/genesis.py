@@ -86,8 +86,8 @@ def require_left(book: Book, wanted: Amount) -> None:
     left = book.account(wanted.measure).left
     if wanted.nano > left:
         raise LedgerRefusal(
-            f"the ledger of {book.owner!r} has {left} nano-{wanted.measure} left, and this promise may take "
-            f"{wanted.nano}",
+            f"the ledger of {book.owner!r} has {Amount(left, wanted.measure).words} left, and this promise may take "
+            f"{wanted.words}",
             remedy="promise a smaller epsilon, or open a new epoch: copriv ledger epoch",
             value=left,
         )
