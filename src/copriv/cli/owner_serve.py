@@ -107,7 +107,8 @@ class Log:
     def tell(self, words: str) -> None:
         """Something changed."""
         if words != self.last_words:
-            self.console.print(f"{datetime.now().astimezone():%H:%M:%S} {words}", style="dim", highlight=False)
+            when = f"{datetime.now().astimezone():%H:%M:%S}"
+            self.console.print(f"{when} {words}", style="dim", markup=False, highlight=False)
             self.last_words = words
             self._note(words)
 
