@@ -16,9 +16,10 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, budget_of, fingerprint_of_file, require_left
+from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
+from copriv.owner.pending import forget_pending, only_pending
 from copriv.owner.promise import Promise, make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -26,7 +27,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
-from copriv.records.dictionary import Dictionary
+from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.own import OwnRecords, take_own
 from copriv.records.table import open_table
 
@@ -107,12 +108,8 @@ def prepare(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done,
 
 def read_records(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
     """The owner's records, as the study's dictionary has them."""
-    try:
-        dictionary = msgspec.convert(study.dictionary, Dictionary)
-    except msgspec.ValidationError as problem:
-        raise BadInput(
-            f"the study's dictionary cannot be read: {problem}", remedy="ask the learner for another study file"
-        ) from problem
+    dictionary = Dictionary.from_study(study.dictionary)
+    require_bounds(study.terms)
     if dictionary.parameters != study.terms.parameters:
         raise BadInput(
             f"the dictionary makes {dictionary.parameters} numbers of a record, and the terms say "
@@ -120,7 +117,21 @@ def read_records(engagement: Engagement, study: StudyFile, tell: Tell = lambda _
             remedy="ask the learner for another study file",
             value=dictionary.parameters,
         )
-    return take_own(open_table(Path(engagement.data)), dictionary, target=engagement.target, tell=tell)
+    notes: list[str] = []
+    table = open_table(Path(engagement.data), tell=tell, note=notes.append)
+    own = take_own(table, dictionary, target=engagement.target, tell=tell)
+    return OwnRecords(own.sample, (*notes, *own.notices))
+
+
+def require_bounds(terms: Terms) -> None:
+    """Refuse terms that some record of the dictionary would not fit: whether they fit must not depend on any record."""
+    if terms.row_norm < ROW_NORM or terms.target_bound < TARGET_BOUND:
+        raise BadInput(
+            f"the terms bound rows by {terms.row_norm:g} and targets by {terms.target_bound:g}, and a dictionary makes "
+            f"rows up to {ROW_NORM:g} and targets up to {TARGET_BOUND:g}",
+            remedy="ask the learner for another study file",
+            value=terms.row_norm,
+        )
 
 
 def promise_of(engagement: Engagement, terms: Terms, records: int) -> Promise:
@@ -148,18 +159,21 @@ class Home:
         self.study = read_study((folder / "study.toml").read_text(encoding="utf-8"))
 
     @classmethod
-    def create(cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str]) -> Home:
-        """Make the folder, with its certificate and key for nobody else to read; then the ledger if there is none."""
+    def create(
+        cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str], take_ledger: Callable[[], None]
+    ) -> Home:
+        """Make the folder, with its certificate and key for nobody else to read; then take the ledger."""
         try:
-            folder.mkdir(parents=True, mode=0o700)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=only_pending(folder))
         except OSError as problem:
             raise BadInput(
                 f"{folder} cannot be made: {problem.strerror}", remedy="choose another --folder", value=str(folder)
             ) from problem
         for name, text in {**secrets, "study.toml": study}.items():
             write_for_owner(folder / name, text.encode())
-        make_ledger(engagement)
+        take_ledger()
         write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+        forget_pending(folder)
         return cls(folder)
 
     def approve(self, by: str, at: str) -> Approval:
@@ -177,6 +191,7 @@ class Home:
             write_for_owner(self.folder / name, text.encode())
         self.engagement = msgspec.structs.replace(self.engagement, host=host, port=port)
         write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.engagement))
+        forget_pending(self.folder)
 
     def approval(self) -> Approval | None:
         """What was approved, if anything was."""
@@ -219,27 +234,6 @@ class Home:
         """When the study was last heard of."""
         path = self.folder / "contact.json"
         return _read(path, Contact) if path.is_file() else None
-
-
-def make_ledger(engagement: Engagement) -> None:
-    """A new ledger for the records, or the one they have, if it has room for this promise."""
-    path, dataset = Path(engagement.ledger), fingerprint_of_file(Path(engagement.data))
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        SqliteLedger.create(path, begin(engagement.owner, dataset, engagement.guarantee, engagement.accountant)).close()
-        return
-    require_room(engagement, dataset)
-
-
-def require_room(engagement: Engagement, dataset: str) -> None:
-    """Refuse a study that an existing ledger cannot pay for."""
-    ledger = SqliteLedger(Path(engagement.ledger))
-    try:
-        book = ledger.book()
-        book.require_dataset(dataset)
-        require_left(book, budget_of(engagement.guarantee, engagement.accountant))
-    finally:
-        ledger.close()
 
 
 def write_for_owner(path: Path, content: bytes) -> None:

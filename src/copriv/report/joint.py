@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from copriv.errors import BadInput
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster, meetings_of
@@ -102,12 +101,7 @@ class JointRun:
 
     def dictionary(self) -> Dictionary:
         """The study's dictionary."""
-        try:
-            return msgspec.convert(self.study.dictionary, Dictionary)
-        except msgspec.ValidationError as problem:
-            raise BadInput(
-                f"the study's dictionary cannot be read: {problem}", remedy="restore study.toml"
-            ) from problem
+        return Dictionary.from_study(self.study.dictionary)
 
     def meetings(self) -> list[Entry]:
         """The meetings with those that are left."""

@@ -6,11 +6,13 @@ Every owner has an account of its own. Whoever shouts is not heard for a while, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from copriv.protocol import terms as agreed
 from copriv.protocol.meeting import Hello
+from copriv.transport.link import Session
 
 _HELLOS_PER_SECOND, _HELLOS_AT_ONCE = 5.0, 20.0
 _CLAIMS_PER_SECOND, _CLAIMS_AT_ONCE = 5000.0, 200.0
@@ -35,6 +37,7 @@ class Manners:
         tell: is told what happens, in words.
         objects: says why an owner that says hello has no place, or None; it may take its time.
         revive: is called before every attempt to connect, so that a broker of our own can be started again.
+        settle: is given every new session, to listen there for what is not about meetings.
     """
 
     terms: str
@@ -47,6 +50,7 @@ class Manners:
     tell: Callable[[str], None]
     objects: Callable[[Hello], str | None] | None = None
     revive: Callable[[], None] = lambda: None
+    settle: Callable[[Session], Coroutine[Any, Any, None]] | None = None
 
     @property
     def chooses(self) -> bool:

@@ -53,7 +53,6 @@ class NatsLearner:
 
     def __init__(self, link: Link, manners: Manners, instance: str) -> None:
         self._link = link
-        self._context = link.context()
         self._manners = manners
         self._instance = instance
         self._runner = asyncio.Runner()
@@ -150,7 +149,7 @@ class NatsLearner:
             await self._stack.aclose()
             self._manners.revive()
             try:
-                self._session = await self._stack.enter_async_context(connect(self._link, self._context))
+                self._session = await self._stack.enter_async_context(connect(self._link, self._link.context()))
                 await self._introduce(self._session)
             except Unreachable as problem:
                 self._tell(problem.problem)
@@ -169,6 +168,8 @@ class NatsLearner:
                 value=other.decode(errors="replace"),
             )
         await session.client.subscribe(subjects.LEARNER, cb=self._heed(self._on_learner))
+        if self._manners.settle is not None:
+            await self._manners.settle(session)
         await session.client.subscribe(subjects.EVERY_HELLO, cb=self._heed(self._reception.on_hello))
         await session.client.subscribe(subjects.EVERY_CLAIM, cb=self._heed(self._reception.on_claim))
         await self._call("roll")
