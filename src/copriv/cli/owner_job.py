@@ -12,8 +12,10 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from copriv.cli.progress import bar
+from copriv.cli.study_sheet import study_rows
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.owner.comparison import Comparison, compare, explain
@@ -25,6 +27,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.protocol.terms import Terms
+from copriv.protocol.text import plain
 from copriv.report.model_file import read_model
 from copriv.transport.authority import require_valid
 from copriv.transport.invitation import Invitation, read_invitation
@@ -294,7 +297,8 @@ def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
 def _present(prepared: Prepared, console: Console) -> None:
     """What is about to be promised, in full, before anything is written."""
     engagement, promise, terms = prepared.engagement, prepared.promise, prepared.study.terms
-    table = Table(show_header=False, title=f"{engagement.owner} in the study {terms.name!r}", title_justify="left")
+    title = Text(plain(f"{engagement.owner} in the study {terms.name!r}", 300))
+    table = Table(show_header=False, title=title, title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     evaluations = f", and its average loss {terms.evaluations} times" if terms.evaluations else ""
@@ -302,8 +306,7 @@ def _present(prepared: Prepared, console: Console) -> None:
     for name, value in (
         ("terms", terms.digest()),
         ("model", f"{terms.loss} loss, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"),
-        ("features", ", ".join(str(column["name"]) for column in prepared.study.dictionary.get("columns", []))),
-        ("target", str(prepared.study.dictionary.get("target", {}).get("name", ""))),
+        *study_rows(prepared.study),
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
         ("your records", f"{prepared.sample.records:,}; this number becomes public"),
         (
@@ -314,10 +317,10 @@ def _present(prepared: Prepared, console: Console) -> None:
         ("your noise", f"{mechanism.name}, scale {mechanism.scale:.4g} on averages of at most {promise.clip:.4g}"),
         ("your ledger", engagement.ledger),
     ):
-        table.add_row(name, value)
+        table.add_row(name, Text(value))
     console.print(table)
     for notice in prepared.notices:
-        console.print(f"note: {notice}", style="dim", highlight=False)
+        console.print(Text(f"note: {plain(notice, 500)}", style="dim"))
 
 
 def _status(home: Home) -> OwnerStatus:

@@ -144,5 +144,5 @@ def _keep_model(home: Home, theta: tuple[float, ...]) -> None:
     """The joint model, so that it can be judged and used at home."""
     engagement = home.engagement
     promised = (Promised(engagement.owner, engagement.guarantee.epsilon, engagement.delta),)
-    dictionary = msgspec.convert(home.study.dictionary, Dictionary)
+    dictionary = Dictionary.from_study(home.study.dictionary)
     write_afresh(ModelFile(theta, home.study.terms, dictionary, promised, "secure"), home.folder / "model.json")

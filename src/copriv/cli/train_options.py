@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -88,13 +89,17 @@ def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
             value=options.positive_above,
         )
     plan = Plan(choice, _partition(options), options.features, options.public_rows)
-    table = _synthetic(options, seed) if options.data is None else open_table(options.data)
+    notes: list[str] = []
+    table = (
+        _synthetic(options, seed) if options.data is None else open_table(options.data, tell=tell, note=notes.append)
+    )
     public = None if options.public is None else open_table(options.public)
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
     shuffled = options.shuffle or options.data is None
     agreed = None if options.dictionary is None else read_dictionary(options.dictionary)
     order = _order(table, seed) if shuffled else None
-    return take_in(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
+    intake = take_in(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
+    return replace(intake, notices=(*notes, *intake.notices))
 
 
 def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
@@ -136,7 +141,7 @@ def read_dictionary(path: Path) -> Dictionary:
     if not path.is_file():
         raise BadInput(f"there is no file {path}", remedy="give a study.toml or a model.json", value=str(path))
     if path.suffix == ".toml":
-        return msgspec.convert(read_study(path.read_text(encoding="utf-8")).dictionary, Dictionary)
+        return Dictionary.from_study(read_study(path.read_text(encoding="utf-8")).dictionary)
     return read_model(path).dictionary
 
 

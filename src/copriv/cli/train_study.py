@@ -73,7 +73,7 @@ def add_public_rows(intake: Intake, study: Path) -> Intake:
 
 def _settled(study: StudyFile) -> dict[str, Any]:
     """What the study says about the options of `copriv train`."""
-    terms, dictionary = study.terms, _dictionary(study)
+    terms, dictionary = study.terms, Dictionary.from_study(study.dictionary)
     answers = {"answers": terms.answers} if terms.answers else {}
     return answers | {
         "target": dictionary.target.name,
@@ -107,12 +107,3 @@ def _require_agreement(options: TrainOptions, study: StudyFile, given: tuple[str
                 remedy=f"leave {option} out, or plan another study",
                 value=value,
             )
-
-
-def _dictionary(study: StudyFile) -> Dictionary:
-    try:
-        return msgspec.convert(study.dictionary, Dictionary)
-    except msgspec.ValidationError as problem:
-        raise BadInput(
-            f"the study's dictionary cannot be read: {problem}", remedy="take the file that `copriv plan` has written"
-        ) from problem

@@ -78,10 +78,11 @@ def run_verdict(options: VerdictOptions, *, as_json: bool) -> None:
     dictionary, public = _read_public(options)
     with bar(console, "reading your records") as tell:
         own = take_own(open_table(options.data), dictionary, tell=tell).sample
-    others = sizes or (own.records,) * ((options.owners or _OWNERS) - 1)
+    judged = own.usable()
+    others = sizes or (judged.records,) * ((options.owners or _OWNERS) - 1)
     with console.status("judging on the public rows"):
         adviser = Adviser.of(public, _objective(options, public))
-        model = adviser.yardstick.look_at(own)
+        model = adviser.yardstick.look_at(judged)
         found = adviser.judge(model, others, guarantee)
         turning = break_even(adviser, model, others, guarantee)
     _show(_tell(found, turning, guarantee, own.records, others), as_json=as_json)
@@ -150,7 +151,8 @@ def _whole(owners: float | None) -> int | None:
 
 def _read_public(options: VerdictOptions) -> tuple[Dictionary, Sample]:
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, options.loss == "logistic")
-    dictionary, public, _ = take_public(open_table(options.public), choice, options.features)
+    dictionary, rows, _ = take_public(open_table(options.public), choice, options.features)
+    public = rows.usable()
     if public.records <= dictionary.parameters:
         raise BadTable(
             f"{public.records} public rows with a target for {dictionary.parameters} parameters",

@@ -4,6 +4,10 @@
 and clip factors of a block are computed column by column, then multiplied back. One reading of the records, all cores,
 and no temporary larger than a block (plus a row of partial sums for each, so that the result does not depend on the
 number of cores).
+
+A clipped gradient is never longer than the clip, at the ends of the range of doubles too. Records whose length or
+gradient is out of the ordinary are few, so they are looked at one by one, after the block has been measured as a whole
+(`_shorten_odd`). docs/theory/sensitivity.md has the proof.
 """
 
 from __future__ import annotations
@@ -22,6 +26,10 @@ from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_pa
 # Below this a core takes longer to wake than to do the work, and spins while it waits.
 _RECORDS_PER_CORE = 16_384
 _SQUARED, _HUBER = squared.CODE, huber.CODE
+# Lengths in this range, and gradients at most this many clips long, lose nothing to underflow or overflow.
+_SHORTEST, _LONGEST, _MOST_CLIPS = 1e-140, 1e140, 1e280
+# Records beyond these lengths contribute nothing.
+_TOO_SHORT, _TOO_LONG = 1e-290, 1e290
 _SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
 
 
@@ -32,7 +40,10 @@ def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
 
 
 def bounded_average_value(loss: Loss, sample: Sample, theta: FloatArray, bound: float) -> float:
-    """(1/n) Σ min(ℓ(θᵀx, y), B): each record's own loss is bounded; one that is no number counts as B."""
+    """(1/n) Σ min(ℓ(θᵀx, y), B): each record's own loss is bounded.
+
+    A record whose loss is no number counts as B, and so does one that is all zeros: it has no usable target.
+    """
     _prepare(sample, theta)
     if not 0 < bound < math.inf:
         raise BadInput(f"the loss bound is {bound}", remedy="give a finite number greater than 0", value=bound)
@@ -53,7 +64,10 @@ def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArra
 
 
 def clipped_average_gradient(loss: Loss, sample: Sample, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
-    """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm."""
+    """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm.
+
+    A record whose gradient is not finite, or whose length is beyond 1e±290, counts as a zero gradient.
+    """
     _prepare(sample, theta)
     if not clip > 0:
         raise BadInput(f"the clip is {clip}", remedy="give a number greater than 0", value=clip)
@@ -153,14 +167,75 @@ def measure_block(
 
 @compiled_reordered
 def clip_block(
-    code: int, threshold: float, targets: FloatArray, clip: float, lengths: FloatArray, slopes: FloatArray
+    code: int,
+    threshold: float,
+    columns: FloatArray,
+    first: int,
+    targets: FloatArray,
+    clip: float,
+    power: int,
+    lengths: FloatArray,
+    slopes: FloatArray,
 ) -> None:
     """From margins to slopes, shortened where slope · ‖x‖ exceeds the clip."""
     for b in range(slopes.size):
         slopes[b] = _slope(code, threshold, slopes[b], targets[b])
     if clip < math.inf:
+        if _count_odd(clip, lengths, slopes) > 0:
+            _shorten_odd(columns, first, clip, power, lengths, slopes)
         for b in range(slopes.size):
             slopes[b] *= clip / max(clip, abs(slopes[b]) * lengths[b])
+
+
+@compiled
+def _ordinary(clip: float, length: float, slope: float) -> bool:
+    """Whether a plain length and a plain quotient are right to the last digits; NaN is not."""
+    return (length >= _SHORTEST) & (length <= _LONGEST) & (abs(slope) * length < _MOST_CLIPS * clip)
+
+
+@compiled_reordered
+def _count_odd(clip: float, lengths: FloatArray, slopes: FloatArray) -> int:
+    odd = 0
+    for b in range(slopes.size):
+        odd += not _ordinary(clip, lengths[b], slopes[b])
+    return odd
+
+
+@compiled
+def _shorten_odd(
+    columns: FloatArray, first: int, clip: float, power: int, lengths: FloatArray, slopes: FloatArray
+) -> None:
+    """Clip the records that are out of the ordinary, and take their lengths away: they are done."""
+    for b in range(slopes.size):
+        if not _ordinary(clip, lengths[b], slopes[b]):
+            slopes[b] = _shortened(slopes[b], _scaled_length(columns, first + b, power), clip)
+            lengths[b] = 0.0
+
+
+@compiled
+def _shortened(slope: float, length: float, clip: float) -> float:
+    """The slope with slope · length at most the clip; 0 where doubles cannot tell."""
+    if not (math.isfinite(slope) and _TOO_SHORT <= length <= _TOO_LONG):
+        return 0.0
+    most = clip / length
+    if abs(slope) <= most:
+        return slope
+    return math.copysign(most, slope) if most > _TOO_SHORT else 0.0
+
+
+@compiled
+def _scaled_length(columns: FloatArray, record: int, power: int) -> float:
+    """‖x‖ in units of its largest entry, so that squares neither overflow nor vanish."""
+    largest = 0.0
+    for j in range(columns.shape[0]):
+        largest = max(largest, abs(columns[j, record]))
+    if largest == 0.0:
+        return 0.0
+    total = 0.0
+    for j in range(columns.shape[0]):
+        share = abs(columns[j, record]) / largest
+        total += share if power == 1 else share * share
+    return largest * (total if power == 1 else math.sqrt(total))
 
 
 @compiled_reordered
@@ -204,7 +279,7 @@ def _gradient_average(
         slopes = np.zeros(last - first)
         lengths = np.zeros(last - first)
         measure_block(columns, first, theta, power, slopes, lengths)
-        clip_block(code, threshold, targets[first:last], clip, lengths, slopes)
+        clip_block(code, threshold, columns, first, targets[first:last], clip, power, lengths, slopes)
         fold_block(columns, first, slopes, partial[block])
     return _average_rows(partial, records)
 
@@ -229,7 +304,7 @@ def _gradient_averages(
             slopes = np.zeros(last - first)
             lengths = np.zeros(last - first)
             measure_block(columns, first, thetas[r], power, slopes, lengths)
-            clip_block(code, threshold, targets[first:last], clip, lengths, slopes)
+            clip_block(code, threshold, columns, first, targets[first:last], clip, power, lengths, slopes)
             fold_block(columns, first, slopes, partial[r, block])
     averages = np.empty(thetas.shape)
     for r in range(thetas.shape[0]):
@@ -259,6 +334,15 @@ def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatA
 
 
 @compiled
+def _says_something(columns: FloatArray, record: int) -> bool:
+    """Whether a record is not all zeros."""
+    said = False
+    for j in range(columns.shape[0]):
+        said |= columns[j, record] != 0.0
+    return said
+
+
+@compiled
 def _hold(value: float, bound: float) -> float:
     """The nearest number within [0, B]; NaN is not below B, and becomes B."""
     return max(value, 0.0) if value < bound else bound
@@ -274,7 +358,8 @@ def _bounded_value_average(
     for block in prange(blocks):
         total = 0.0
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
-            total += _hold(_value(code, threshold, _margin(columns, theta, record), targets[record]), bound)
+            value = _value(code, threshold, _margin(columns, theta, record), targets[record])
+            total += _hold(value, bound) if _says_something(columns, record) else bound
         partial[block, 0] = total
     return _average_rows(partial, records)
 

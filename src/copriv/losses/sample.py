@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from copriv.errors import BadInput
 from copriv.vectors import FloatArray, read_only
@@ -55,6 +56,24 @@ class Sample:
     def parameters(self) -> int:
         """How many numbers a model has (p)."""
         return int(self.columns.shape[0])
+
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which records say something; one that is all zeros only counts, because a usable one has an intercept."""
+        return np.asarray(self.columns.any(axis=0), dtype=np.bool_)
+
+    def usable(self) -> Sample:
+        """The records that say something, for figures that a person looks at; an answer is always from all records.
+
+        >>> Sample.of_rows([[1.0, 0.5], [0.0, 0.0]], [0.5, 0.0]).usable()
+        Sample(records=1, parameters=2)
+        """
+        used = self.used
+        if used.all():
+            return self
+        if not used.any():
+            raise BadInput("no record has a usable target", remedy="check the column to predict", value=self.records)
+        return Sample(read_only(self.columns[:, used]), read_only(self.targets[used]))
 
     def __repr__(self) -> str:
         return f"Sample(records={self.records}, parameters={self.parameters})"

@@ -75,7 +75,10 @@ def compare(
         joint: the model that was trained together.
         generator: shuffles the records before they are divided.
         folds: into how many parts; fewer are taken where a part would have fewer records than a model has parameters.
+
+    Records without a usable target count in every answer and say nothing here: they are left out.
     """
+    sample = sample.usable()
     parts = _divide(generator.permutation(sample.records), _affordable_folds(sample, folds))
     own, together = np.empty(sample.records), np.empty(sample.records)
     for fitted, judged in parts:

@@ -26,7 +26,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
-from copriv.records.dictionary import Dictionary
+from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.own import OwnRecords, take_own
 from copriv.records.table import open_table
 
@@ -107,12 +107,8 @@ def prepare(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done,
 
 def read_records(engagement: Engagement, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
     """The owner's records, as the study's dictionary has them."""
-    try:
-        dictionary = msgspec.convert(study.dictionary, Dictionary)
-    except msgspec.ValidationError as problem:
-        raise BadInput(
-            f"the study's dictionary cannot be read: {problem}", remedy="ask the learner for another study file"
-        ) from problem
+    dictionary = Dictionary.from_study(study.dictionary)
+    require_bounds(study.terms)
     if dictionary.parameters != study.terms.parameters:
         raise BadInput(
             f"the dictionary makes {dictionary.parameters} numbers of a record, and the terms say "
@@ -120,7 +116,21 @@ def read_records(engagement: Engagement, study: StudyFile, tell: Tell = lambda _
             remedy="ask the learner for another study file",
             value=dictionary.parameters,
         )
-    return take_own(open_table(Path(engagement.data)), dictionary, target=engagement.target, tell=tell)
+    notes: list[str] = []
+    table = open_table(Path(engagement.data), tell=tell, note=notes.append)
+    own = take_own(table, dictionary, target=engagement.target, tell=tell)
+    return OwnRecords(own.sample, (*notes, *own.notices))
+
+
+def require_bounds(terms: Terms) -> None:
+    """Refuse terms that some record of the dictionary would not fit: whether they fit must not depend on any record."""
+    if terms.row_norm < ROW_NORM or terms.target_bound < TARGET_BOUND:
+        raise BadInput(
+            f"the terms bound rows by {terms.row_norm:g} and targets by {terms.target_bound:g}, and a dictionary makes "
+            f"rows up to {ROW_NORM:g} and targets up to {TARGET_BOUND:g}",
+            remedy="ask the learner for another study file",
+            value=terms.row_norm,
+        )
 
 
 def promise_of(engagement: Engagement, terms: Terms, records: int) -> Promise:

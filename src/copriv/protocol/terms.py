@@ -1,18 +1,51 @@
-"""The terms of a study: what is trained, within which bounds, by which rule. Hashed, and fixed for the study."""
+"""The terms of a study: what is trained, within which bounds, by which rule. Hashed, and fixed for the study.
+
+Every number has a range, in which no record can overflow, underflow past the clip or be told from others by an error
+(docs/theory/sensitivity.md). Terms outside of it are refused by whoever reads them, before anybody approves.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from copriv.errors import BadInput
-from copriv.losses.choose import choose
+from copriv.losses.choose import NAMES, choose
 from copriv.losses.objective import Objective
+from copriv.protocol.text import is_plain, plain
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
+
+LONGEST_NAME = 200
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "threshold": (0, 1e6),
+    "parameters": (1, 100_000),
+    "regularization": (1e-30, 1e6),
+    "limit": (1e-6, 1e6),
+    "clip": (1e-9, 1e9),
+    "row_norm": (1e-3, 1e3),
+    "target_bound": (1e-6, 1e6),
+    "horizon": (1, 10**9),
+    "step": (0, 1e12),
+    "answers": (0, 10**9),
+    "epsilon": (0, 1e6),
+    "delta": (0, 1 - 1e-9),
+    "evaluations": (0, 10**6),
+    "evaluation_share": (0, 1 - 1e-9),
+    "loss_bound": (0, 1e12),
+}
+_WORDS = {
+    "loss": NAMES,
+    "rule": ("paper", "averaged", "newton", "statistics"),
+    "central": ("proof", "printed"),
+    "meeting": ("broadcast", "request"),
+    "clock": ("always", "poisson"),
+}
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +100,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     loss_bound: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.clip > 0 and self.clip < float("inf")):
-            raise BadInput(f"the clip is {self.clip}", remedy="give a finite number greater than 0", value=self.clip)
-        if self.horizon < 1:
-            raise BadInput(f"the horizon is {self.horizon}", remedy="give at least 1 iteration", value=self.horizon)
-        if self.answers < 0:
-            raise BadInput(f"{self.answers} answers", remedy="give at least 1, or 0 for no cap", value=self.answers)
+        for name, (lowest, highest) in RANGES.items():
+            _require_range(name, getattr(self, name), lowest, highest)
+        for name, words in _WORDS.items():
+            _require_word(name, getattr(self, name), words)
+        _require_texts(self)
         _require_evaluation(self)
 
     def objective(self) -> Objective:
@@ -90,6 +122,39 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """SHA-256 of the canonical text of the terms; it travels with every message."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+
+def _require_range(name: str, value: float, lowest: float, highest: float) -> None:
+    if not lowest <= value <= highest:
+        words = name.replace("_", " ")
+        raise BadInput(
+            f"the {words} of the terms is {value:g}",
+            remedy=f"give a number from {lowest:g} to {highest:g}",
+            value=value,
+        )
+
+
+def _require_word(name: str, value: str, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise BadInput(
+            f"the {name} of the terms is {plain(value)!r}", remedy=f"choose one of {', '.join(words)}", value=value
+        )
+
+
+def _require_texts(terms: Terms) -> None:
+    """People read the name, so it is one line of printable text; and nothing but a digest stands for the dictionary."""
+    if len(terms.name) > LONGEST_NAME or not is_plain(terms.name):
+        raise BadInput(
+            f"the study is called '{plain(terms.name)}'",
+            remedy=f"give it a name of at most {LONGEST_NAME} printable characters",
+            value=terms.name,
+        )
+    if len(terms.dictionary) > 64 or not terms.dictionary.isalnum():
+        raise BadInput(
+            f"the dictionary of the terms is '{plain(terms.dictionary)}'",
+            remedy="give its SHA-256, in 64 hexadecimal digits",
+            value=terms.dictionary,
+        )
 
 
 def _require_evaluation(terms: Terms) -> None:

@@ -1,7 +1,8 @@
 """A column of a table and how it becomes one standardised number: fitted on public rows, applied anywhere.
 
-Numbers stay, dates become days, categories become their place in the sorted list of public ones. What is missing, or a
-category the public rows do not know, becomes the public median; then the public mean and deviation standardise it.
+Numbers stay, dates become days, categories become their place in the sorted list of public ones. What is missing, or
+not finite, or a category the public rows do not know, becomes the public median; then the public mean and deviation
+standardise it. No cell raises an error, whatever is in it: only a type of column can be refused.
 """
 
 from __future__ import annotations
@@ -11,8 +12,18 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-Kind = Literal["number", "day", "month", "category"]
+from copriv.errors import BadInput, BadTable
+from copriv.records.ranges import require_name, require_number, require_unique
 
+Kind = Literal["number", "day", "month", "category"]
+KINDS: tuple[Kind, ...] = ("number", "day", "month", "category")
+
+# The most deviations from the mean that a cell may have: rows are shortened anyway, and lengths must not overflow.
+MOST_DEVIATIONS = 1e9
+_TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Binary)
+# The days of the years 2 to 9998, counted from 1970: polars cannot write down dates far beyond.
+_FIRST_DAY, _LAST_DAY = -718_796, 2_932_165
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "?", "-")
 
 
@@ -26,10 +37,28 @@ class Column(msgspec.Struct, frozen=True):
     deviation: float
     categories: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a column that some double could make more of than a number."""
+        require_name(self.name, "a column")
+        entry = f"the dictionary's column {self.name!r}"
+        if self.kind not in KINDS:
+            raise BadInput(f"{entry} is of kind {self.kind!r}", remedy=f"use {', '.join(KINDS)}", value=self.kind)
+        require_number(self.fill, "place", f"{entry}: fill")
+        require_number(self.mean, "place", f"{entry}: mean")
+        require_number(self.deviation, "unit", f"{entry}: deviation")
+        require_unique(self.categories, f"{entry}: categories")
+        if (self.kind == "category") != bool(self.categories):
+            raise BadInput(
+                f"{entry} is of kind {self.kind!r} with {len(self.categories)} categories",
+                remedy="list categories where there are some, and nowhere else",
+                value=self.kind,
+            )
+
     def standardised(self, dtype: pl.DataType) -> pl.Expr:
-        """The column as an expression: a double for every row of a table that has it with this type."""
-        value = raw(self.name, dtype, self.kind, self.categories).fill_nan(None).fill_null(self.fill)
-        return ((value - self.mean) / self.deviation).alias(self.name)
+        """The column as an expression: a double within ±1e9 for every row of a table that has it with this type."""
+        value = raw(self.name, dtype, self.kind, self.categories)
+        known = pl.when(value.is_finite()).then(value).otherwise(pl.lit(self.fill, dtype=pl.Float64))
+        return ((known - self.mean) / self.deviation).clip(-MOST_DEVIATIONS, MOST_DEVIATIONS).alias(self.name)
 
 
 def raw(name: str, dtype: pl.DataType, kind: Kind, categories: tuple[str, ...] = ()) -> pl.Expr:
@@ -37,21 +66,21 @@ def raw(name: str, dtype: pl.DataType, kind: Kind, categories: tuple[str, ...] =
     if kind == "number":
         return number(name, dtype)
     if kind == "day":
-        return _days(text(name).str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
+        return _days(text(name, dtype).str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
     if kind == "month":
-        return _days(("01-" + text(name)).str.to_date("%d-%b-%Y", strict=False))
-    return place(name, categories)
+        return _days(("01-" + text(name, dtype)).str.to_date("%d-%b-%Y", strict=False))
+    return place(name, dtype, categories)
 
 
-def place(name: str, categories: tuple[str, ...]) -> pl.Expr:
+def place(name: str, dtype: pl.DataType, categories: tuple[str, ...]) -> pl.Expr:
     """The column as places 0, 1, 2 … in a list of categories; null where it is none of them."""
     places = list(range(len(categories)))
-    return text(name).replace_strict(list(categories), places, default=None, return_dtype=pl.Float64)
+    return text(name, dtype).replace_strict(list(categories), places, default=None, return_dtype=pl.Float64)
 
 
-def text(name: str) -> pl.Expr:
-    """The column as trimmed text; null where it is empty or says that it is missing."""
-    trimmed = pl.col(name).cast(pl.String).str.strip_chars()
+def text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """The column as trimmed text; null where it is empty, says that it is missing, or is no text at all."""
+    trimmed = _written(name, dtype).cast(pl.String, strict=False).str.strip_chars()
     missing = trimmed.str.to_lowercase().is_in(_MISSING) | trimmed.str.contains(r"^#+$")
     return pl.when(missing).then(None).otherwise(trimmed)
 
@@ -59,16 +88,39 @@ def text(name: str) -> pl.Expr:
 def number(name: str, dtype: pl.DataType) -> pl.Expr:
     """The column as numbers, understanding 1,234.5 and 13.5% and $20 and 120 +; null where it is none."""
     if dtype.is_numeric() or dtype == pl.Boolean:
-        return pl.col(name).cast(pl.Float64).fill_nan(None)
+        return pl.col(name).cast(pl.Float64, strict=False).fill_nan(None)
     plain = (
-        text(name)
+        text(name, dtype)
         .str.replace_all(r",(\d{3})", "$1")
         .str.strip_prefix("$")
         .str.replace(r"\s*[%+]$", "")
         .str.to_lowercase()
     )
     logical = pl.when(plain == "true").then(pl.lit("1")).when(plain == "false").then(pl.lit("0")).otherwise(plain)
-    return logical.cast(pl.Float64, strict=False)
+    return logical.cast(pl.Float64, strict=False).fill_nan(None)
+
+
+def _written(name: str, dtype: pl.DataType) -> pl.Expr:
+    """The column without the values that polars has no text for."""
+    column = pl.col(name)
+    if dtype.is_numeric() or isinstance(dtype, _TEXTS):
+        return column
+    if dtype == pl.Date:
+        return _between(column, _FIRST_DAY, _LAST_DAY)
+    if isinstance(dtype, pl.Datetime):
+        unit = _PER_DAY[dtype.time_unit]
+        return _between(column, _FIRST_DAY * unit, _LAST_DAY * unit)
+    raise BadTable(
+        f"the column {name!r} is of type {dtype}",
+        remedy="give numbers, texts, booleans, dates or times of day with a date",
+        value=name,
+    )
+
+
+def _between(column: pl.Expr, first: int, last: int) -> pl.Expr:
+    held = column.to_physical().cast(pl.Int64)
+    most = 2**63 - 1
+    return pl.when(held.is_between(max(first, -most), min(last, most))).then(column).otherwise(None)
 
 
 def _days(date: pl.Expr) -> pl.Expr:

@@ -3,6 +3,9 @@
 Columns are standardised and projected on the principal components of the public rows, each divided by its public
 deviation, so that a step does as much in every direction. Rows are measured in a public quantile of their length and
 shortened to 1; an intercept as strong as the strongest feature follows. So ‖x‖₂ ≤ 1 for every record.
+
+Every record becomes a row, whatever is in it. A cell that cannot be used is filled; a record without a usable target
+becomes a row of zeros, without even an intercept: it counts, and contributes nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.errors import BadInput, BadTable
-from copriv.records.column import Column, text
+from copriv.errors import BadInput
+from copriv.records.column import Column
+from copriv.records.ranges import MOST_COLUMNS, hold, require_number, require_unique
 from copriv.records.survey import LeftOut, survey
 from copriv.records.target import Target, TargetChoice, fit_target
 from copriv.vectors import FloatArray
@@ -24,8 +28,6 @@ ROW_NORM = 1.0
 TARGET_BOUND = 1.0
 _LENGTH_QUANTILE = 0.99
 _SMALLEST_VARIANCE = 1e-6
-# Rows are shortened anyway; this keeps their length from overflowing.
-_MOST_DEVIATIONS = 1e9
 
 
 class Dictionary(msgspec.Struct, frozen=True):
@@ -36,6 +38,20 @@ class Dictionary(msgspec.Struct, frozen=True):
     length: float
     intercept: float
     target: Target
+
+    def __post_init__(self) -> None:
+        """Refuse a dictionary by which some record could become anything but a row of length at most 1."""
+        if not (0 < len(self.columns) <= MOST_COLUMNS and 0 < len(self.components) < MOST_COLUMNS):
+            raise BadInput(
+                f"a dictionary of {len(self.columns)} columns and {len(self.components)} components",
+                remedy=f"give at least one of each, and at most {MOST_COLUMNS:,}",
+                value=len(self.columns),
+            )
+        require_unique(self.required_columns(), "the dictionary's columns")
+        require_number(self.length, "length", "the dictionary's length")
+        require_number(self.intercept, "intercept", "the dictionary's intercept")
+        for place, component in enumerate(self.components, start=1):
+            _require_component(component, len(self.columns), place)
 
     @property
     def features(self) -> int:
@@ -57,11 +73,17 @@ class Dictionary(msgspec.Struct, frozen=True):
         return bound_rows(standardised @ np.asarray(self.components).T, self.length, self.intercept)
 
     def targets_of(self, table: pl.DataFrame) -> FloatArray:
-        """Bounded targets; NaN where a row has none."""
+        """Bounded targets; NaN where a row has none that can be used."""
         expression = self.target.raw(table.schema[self.target.name])
         values = table.select(expression.fill_null(math.nan)).to_series().to_numpy().astype(np.float64)
-        _require_understood(self.target, table, values)
         return self.target.bounded(values)
+
+    def records_of(self, table: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+        """Features with intercept and target of every row; of a row that cannot be used, zeros."""
+        features, targets = self.features_of(table), self.targets_of(table)
+        unusable = ~(np.isfinite(targets) & np.isfinite(features).all(axis=1))
+        features[unusable], targets[unusable] = 0.0, 0.0
+        return features, targets
 
     def to_json(self) -> bytes:
         """The dictionary as text."""
@@ -75,6 +97,16 @@ class Dictionary(msgspec.Struct, frozen=True):
         except msgspec.DecodeError as problem:
             raise BadInput(f"this is not a dictionary: {problem}", remedy="use the one of a run folder") from problem
 
+    @classmethod
+    def from_study(cls, content: object) -> Dictionary:
+        """The dictionary that a study file holds, if records can safely be read with it."""
+        try:
+            return msgspec.convert(content, cls)
+        except msgspec.ValidationError as problem:
+            raise BadInput(
+                f"the study's dictionary cannot be read: {problem}", remedy="ask the learner for another study file"
+            ) from problem
+
 
 def fit_dictionary(
     public: pl.DataFrame, choice: TargetChoice, features: int, *, skip: Iterable[str] = ()
@@ -87,9 +119,10 @@ def fit_dictionary(
     standardised = _standardise(public, columns)
     components = principal_components(standardised, features)
     scores = standardised @ components.T
-    length = float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0
+    length = hold(float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0, "length")
+    intercept = hold(balanced_intercept(scores, length), "intercept")
     rows = tuple(tuple(row) for row in components.tolist())
-    return Dictionary(tuple(columns), rows, length, balanced_intercept(scores, length), target), left_out
+    return Dictionary(tuple(columns), rows, length, intercept, target), left_out
 
 
 def principal_components(standardised: FloatArray, most: int) -> FloatArray:
@@ -126,33 +159,16 @@ def _shorten(scores: FloatArray, length: float) -> FloatArray:
 
 
 def _standardise(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
+    """Each column in deviations from its public mean, held within ±1e9: a double for every cell."""
     values = table.select(column.standardised(table.schema[column.name]) for column in columns).to_numpy()
-    for column, finite in zip(columns, np.isfinite(values).all(axis=0), strict=True):
-        if not finite:
-            raise BadTable(
-                f"column {column.name!r} holds NaN or an infinite value after encoding",
-                remedy="remove or replace it in the file",
-                value=column.name,
-            )
-    return np.asarray(np.clip(values, -_MOST_DEVIATIONS, _MOST_DEVIATIONS), dtype=np.float64)
+    return np.asarray(values, dtype=np.float64)
 
 
-def _require_understood(target: Target, table: pl.DataFrame, values: FloatArray) -> None:
-    """A target may be missing; it may not be infinite, or something the public rows never had."""
-    if np.any(np.isinf(values)):
-        raise BadTable(
-            f"the target {target.name!r} holds an infinite value", remedy="remove or replace it", value=target.name
+def _require_component(component: Sequence[float], columns: int, place: int) -> None:
+    entry = f"the dictionary's component {place}"
+    if len(component) != columns:
+        raise BadInput(
+            f"{entry} has {len(component)} numbers", remedy=f"give one a column: {columns}", value=len(component)
         )
-    puzzling = table.select(text(target.name)).to_series().filter(pl.Series(np.isnan(values))).drop_nulls()
-    if not puzzling.is_empty():
-        raise BadTable(
-            f"the target {target.name!r} holds {puzzling[0]!r}, which the public rows do not explain",
-            remedy="correct the value, or take public rows that have every kind of target",
-            value=puzzling[0],
-        )
-    if target.levels and not np.all(np.isin(values[~np.isnan(values)], target.levels)):
-        raise BadTable(
-            f"the target {target.name!r} takes values besides {target.levels[0]:g} and {target.levels[1]:g}",
-            remedy="pass --positive-above X to make two of them",
-            value=target.name,
-        )
+    for weight in component:
+        require_number(weight, "weight", entry)

@@ -1,7 +1,8 @@
 """From one table to a consortium: public rows, the dictionary fitted on them, and each owner's sample.
 
 The public rows are the last ones of the table, as in the paper, or a table of their own. The rest is read in batches,
-reduced to features and divided among the owners; nothing but the public rows shapes the dictionary.
+reduced to features and divided among the owners; nothing but the public rows shapes the dictionary. Every row becomes a
+record, private or public, whatever is in it: one without a usable target counts and contributes nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +19,9 @@ from copriv.records.column import text
 from copriv.records.dictionary import Dictionary, fit_dictionary
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
 from copriv.records.survey import LeftOut
-from copriv.records.table import collect, count_rows, require_columns
+from copriv.records.table import collect, count_rows, read_batches, require_columns
 from copriv.records.target import TargetChoice
 from copriv.vectors import FloatArray, IntArray
-
-_BATCH_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +94,14 @@ def take_in(
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
     shares = divide(plan.partition, None if names is None else names.take(private_rows), private_rows.size)
-    usable = _drop_missing(shares, targets[private_rows])
-    kept, small = keep_large(usable, plan.partition.min_records)
+    kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
     owners = tuple(_sample(share, private_rows, features, targets) for share in kept)
     notices = (
         *_about_columns(left_out, dictionary, plan.features if left_out else 0),
         *_about_target(dictionary),
-        *_about_rows(shares, usable, small, names, private_rows),
+        *_about_use(owners),
+        *_about_rows(small, names, private_rows),
     )
     return Intake(dictionary, _public_sample(public_frame, dictionary), owners, notices)
 
@@ -159,33 +158,16 @@ def _reduce(
     tell: Callable[[int, int], None],
 ) -> tuple[FloatArray, FloatArray, Names | None]:
     """Features, targets and owner names of every row, batch by batch."""
-    features = np.empty((rows, dictionary.parameters))
-    targets = np.empty(rows)
+    features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
     codes = np.full(rows, NAMELESS, dtype=np.int32)
     places: dict[str, int] = {}
-    done = 0
-    wanted = {*dictionary.required_columns(), dictionary.target.name} | ({owner_column} if owner_column else set())
-    for batch in table.select(sorted(wanted)).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
-        span = slice(done, done + batch.height)
-        features[span] = dictionary.features_of(batch)
-        targets[span] = dictionary.targets_of(batch)
+    wanted = [*dictionary.required_columns(), dictionary.target.name, *([owner_column] if owner_column else [])]
+    for span, batch in read_batches(table, wanted, tell):
+        features[span], targets[span] = dictionary.records_of(batch)
         if owner_column is not None:
-            codes[span] = number_names(batch.select(text(owner_column)).to_series(), places)
-        done += batch.height
-        tell(done, rows)
+            names = batch.select(text(owner_column, batch.schema[owner_column])).to_series()
+            codes[span] = number_names(names, places)
     return features, targets, None if owner_column is None else Names(tuple(places), codes)
-
-
-def _drop_missing(shares: list[Share], targets: FloatArray) -> list[Share]:
-    usable = [Share(share.name, share.rows[~np.isnan(targets[share.rows])]) for share in shares]
-    for share in usable:
-        if share.rows.size == 0:
-            raise BadTable(
-                f"the owner {share.name!r} is empty: none of its records has a target",
-                remedy="remove its rows, or name another target",
-                value=share.name,
-            )
-    return usable
 
 
 def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
@@ -207,9 +189,7 @@ def _sample(share: Share, private_rows: IntArray, features: FloatArray, targets:
 def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | None:
     if public.is_empty():
         return None
-    targets = dictionary.targets_of(public)
-    known = ~np.isnan(targets)
-    return Sample.of_rows(dictionary.features_of(public)[known], targets[known])
+    return Sample.of_rows(*dictionary.records_of(public))
 
 
 def _about_columns(left_out: list[LeftOut], dictionary: Dictionary, wanted: int) -> list[str]:
@@ -230,13 +210,21 @@ def _about_target(dictionary: Dictionary) -> list[str]:
     return [f"the target {target.name!r} is read as ordinal: {numbered}"]
 
 
-def _about_rows(
-    shares: list[Share], usable: list[Share], small: list[Share], names: Names | None, private_rows: IntArray
-) -> list[str]:
+def _about_use(owners: Sequence[OwnerSample]) -> list[str]:
+    """What contributes nothing, for the people at home."""
     notices = []
-    missing = sum(share.rows.size for share in shares) - sum(share.rows.size for share in usable)
-    if missing:
-        notices.append(f"{missing:,} private rows have no target and are left out")
+    used = {owner.name: int(owner.sample.used.sum()) for owner in owners}
+    unusable = sum(owner.sample.records for owner in owners) - sum(used.values())
+    if unusable:
+        notices.append(f"{unusable:,} private rows have no usable target: they count and contribute nothing")
+    silent = [name for name, count in used.items() if count == 0]
+    if silent:
+        notices.append(f"no record has a usable target, so they contribute nothing but noise: {_list(silent)}")
+    return notices
+
+
+def _about_rows(small: list[Share], names: Names | None, private_rows: IntArray) -> list[str]:
+    notices = []
     nameless = 0 if names is None else int(np.sum(names.codes[private_rows] == NAMELESS))
     if nameless:
         notices.append(f"{nameless:,} private rows name no owner and are left out")

@@ -1,4 +1,8 @@
-"""One owner's table, reduced with a dictionary that others have fitted: all it takes to join their study."""
+"""One owner's table, reduced with a dictionary that others have fitted: all it takes to join their study.
+
+Nothing is left out because of what is in it: an owner has as many records as its table has rows. That number becomes
+public, so it must not depend on any record.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,12 @@ import polars as pl
 from copriv.errors import BadTable
 from copriv.losses.sample import Sample
 from copriv.records.dictionary import Dictionary
-from copriv.records.table import count_rows, require_columns
-from copriv.vectors import FloatArray
-
-_BATCH_ROWS = 100_000
+from copriv.records.table import count_rows, read_batches, require_columns
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRecords:
-    """The records that count, and what was left out."""
+    """The records, one for every row of the table, and what a person should know about them."""
 
     sample: Sample
     notices: tuple[str, ...]
@@ -45,29 +46,20 @@ def take_own(
         table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
     require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
     rows = count_rows(table)
-    features, targets = _reduce(table, dictionary, rows, tell)
-    known = ~np.isnan(targets)
-    kept = int(known.sum())
-    if kept < dictionary.parameters:
+    if rows < dictionary.parameters:
         raise BadTable(
-            f"{kept} records with a target, fewer than {dictionary.features} features and an intercept",
+            f"{rows} records, fewer than {dictionary.features} features and an intercept",
             remedy="an owner needs more records than that to take part",
-            value=kept,
+            value=rows,
         )
-    missing = rows - kept
-    notices = (f"{missing:,} rows have no target and are left out",) if missing else ()
-    return OwnRecords(Sample.of_rows(features[known], targets[known]), notices)
+    sample = _reduce(table, dictionary, rows, tell)
+    unusable = rows - int(sample.used.sum())
+    notices = (f"{unusable:,} rows have no usable target: they count and contribute nothing",) if unusable else ()
+    return OwnRecords(sample, notices)
 
 
-def _reduce(
-    table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]
-) -> tuple[FloatArray, FloatArray]:
-    features, targets, done = np.empty((rows, dictionary.parameters)), np.empty(rows), 0
-    wanted = sorted({*dictionary.required_columns(), dictionary.target.name})
-    for batch in table.select(wanted).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
-        span = slice(done, done + batch.height)
-        features[span] = dictionary.features_of(batch)
-        targets[span] = dictionary.targets_of(batch)
-        done += batch.height
-        tell(done, rows)
-    return features, targets
+def _reduce(table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]) -> Sample:
+    features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
+    for span, batch in read_batches(table, [*dictionary.required_columns(), dictionary.target.name], tell):
+        features[span], targets[span] = dictionary.records_of(batch)
+    return Sample.of_rows(features, targets)

@@ -14,10 +14,12 @@ import polars as pl
 
 from copriv.errors import BadTable
 from copriv.records.column import Column, Kind, raw, text
+from copriv.records.ranges import RANGES
 
 _MOST_MISSING = 0.5
 _FEWEST_TEXTS = 50
 _TEXT_SHARE = 0.2
+_SMALLEST_DEVIATION = 1e-12
 _IDENTIFIER = re.compile(
     r"(^|[\s_])(id|uuid|guid|ssn|email|phone)$|^(rownames?|row|index|unnamed: ?\d+)$", re.IGNORECASE
 )
@@ -58,7 +60,7 @@ def _examine(public: pl.DataFrame, name: str) -> Column | str:
     """The fitted column, or the reason to leave it out."""
     if reason := _reason_by_name(public, name):
         return reason
-    texts = public.select(text(name).alias(name))[name]
+    texts = public.select(text(name, public[name].dtype).alias(name))[name]
     present = texts.drop_nulls()
     if present.is_empty():
         return "entirely missing"
@@ -101,18 +103,15 @@ def _numbers_every_row(values: pl.Series) -> bool:
 
 def _fit(public: pl.DataFrame, name: str, kind: Kind, present: pl.Series) -> Column | str:
     categories = tuple(sorted(present.unique().to_list())) if kind == "category" else ()
-    values = public.select(raw(name, public[name].dtype, kind, categories).fill_nan(None).alias(name))[name]
-    _require_finite(values, name)
+    value = raw(name, public[name].dtype, kind, categories)
+    values = public.select(pl.when(value.is_finite()).then(value).alias(name))[name]
+    if values.null_count() == values.len():
+        return "entirely missing"
+    if float(values.abs().max()) > RANGES["place"][1]:  # type: ignore[arg-type]
+        return f"numbers beyond {RANGES['place'][1]:g}"
     fill = float(values.median())  # type: ignore[arg-type]
     filled = values.fill_null(fill)
     mean, deviation = float(filled.mean()), float(filled.std(ddof=0) or 0.0)  # type: ignore[arg-type]
-    if deviation <= 1e-12 * max(1.0, abs(mean)):
+    if deviation <= _SMALLEST_DEVIATION * max(1.0, abs(mean)):
         return "constant"
     return Column(name, kind, fill, mean, deviation, categories)
-
-
-def _require_finite(values: pl.Series, name: str) -> None:
-    if values.is_infinite().any():
-        raise BadTable(
-            f"column {name!r} holds an infinite value", remedy="remove or replace it in the file", value=name
-        )

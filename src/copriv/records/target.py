@@ -15,6 +15,7 @@ import polars as pl
 
 from copriv.errors import BadInput, BadTable
 from copriv.records.column import number, place, text
+from copriv.records.ranges import require_name, require_number, require_unique
 from copriv.vectors import FloatArray
 
 _BOUND_QUANTILE = 0.995
@@ -39,17 +40,37 @@ class Target(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     levels: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a target that some double could make more of than a number within ±1."""
+        require_name(self.name, "the target")
+        if self.kind not in {"number", "label"}:
+            raise BadInput(f"a target of kind {self.kind!r}", remedy="use number or label", value=self.kind)
+        require_number(self.center, "place", "the dictionary's target: center")
+        require_number(self.scale, "unit", "the dictionary's target: scale")
+        require_unique(self.categories, "the dictionary's target: categories")
+        require_unique(self.levels, "the dictionary's target: levels")
+        for level in self.levels:
+            require_number(level, "place", "the dictionary's target: level")
+
     def raw(self, dtype: pl.DataType) -> pl.Expr:
         """The column as a number in its own unit, null where it is missing or not understood."""
         if self.categories:
-            return (place(self.name, self.categories) + 1).alias(self.name)
+            return (place(self.name, dtype, self.categories) + 1).alias(self.name)
         return number(self.name, dtype).alias(self.name)
 
     def bounded(self, values: FloatArray) -> FloatArray:
-        """From the column's unit to what the model is trained on; NaN stays NaN."""
+        """From the column's unit to what the model is trained on; NaN where there is no usable target.
+
+        >>> Target("stay", "number", center=5.0, scale=2.0).bounded(np.array([6.0, 1e308, np.inf, np.nan])).tolist()
+        [0.5, 1.0, nan, nan]
+        """
+        usable = np.isfinite(values)
         if self.kind == "label":
-            return np.where(np.isnan(values), np.nan, np.where(values > self.center, 1.0, -1.0))
-        return np.clip((values - self.center) / self.scale, -1.0, 1.0)
+            known = usable & np.isin(values, self.levels) if self.levels else usable
+            return np.where(known, np.where(values > self.center, 1.0, -1.0), np.nan)
+        with np.errstate(over="ignore"):
+            distances = (np.where(usable, values, self.center) - self.center) / self.scale
+        return np.where(usable, np.clip(distances, -1.0, 1.0), np.nan)
 
     def restore(self, margins: FloatArray) -> FloatArray:
         """From what the model says to the column's unit, or to the probability of a positive label."""
@@ -72,24 +93,16 @@ class TargetChoice:
 
 def fit_target(public: pl.DataFrame, choice: TargetChoice) -> Target:
     """Read the target of the public rows and fix its unit."""
-    texts = public.select(text(choice.name).alias(choice.name))[choice.name].drop_nulls()
-    if texts.is_empty():
+    dtype = public[choice.name].dtype
+    texts = public.select(text(choice.name, dtype).alias(choice.name))[choice.name].drop_nulls()
+    draft = Target(choice.name, "label" if choice.labels else "number", 0.0, 1.0, _categories(public, choice, texts))
+    found = public.select(draft.raw(dtype))[choice.name]
+    values = found.filter(found.is_finite()).to_numpy().astype(np.float64)
+    if values.size == 0:
         raise BadTable(
             f"the target {choice.name!r} is missing in every public row",
             remedy="choose another target or other public rows",
             value=choice.name,
-        )
-    draft = Target(choice.name, "label" if choice.labels else "number", 0.0, 1.0, _categories(public, choice, texts))
-    values = (
-        public.select(draft.raw(public[choice.name].dtype))[choice.name]
-        .drop_nulls()
-        .drop_nans()
-        .to_numpy()
-        .astype(np.float64)
-    )
-    if not np.all(np.isfinite(values)):
-        raise BadTable(
-            f"the target {choice.name!r} holds an infinite value", remedy="remove or replace it", value=choice.name
         )
     return _as_label(draft, values, choice) if choice.labels else _as_number(draft, values)
 

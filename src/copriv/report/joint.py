@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from copriv.errors import BadInput
 from copriv.learner.checkpoint import Entry
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster, meetings_of
@@ -90,12 +89,7 @@ class JointRun:
 
     def dictionary(self) -> Dictionary:
         """The study's dictionary."""
-        try:
-            return msgspec.convert(self.study.dictionary, Dictionary)
-        except msgspec.ValidationError as problem:
-            raise BadInput(
-                f"the study's dictionary cannot be read: {problem}", remedy="restore study.toml"
-            ) from problem
+        return Dictionary.from_study(self.study.dictionary)
 
     def trace(self) -> Trace:
         """Who was met when: the schedule that another run may replay."""

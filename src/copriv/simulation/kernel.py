@@ -71,7 +71,7 @@ def _clipped_average(
     lengths = np.zeros(targets.size)
     average = np.zeros(theta.size)
     measure_block(columns, 0, theta, power, slopes, lengths)
-    clip_block(code, threshold, targets, clip, lengths, slopes)
+    clip_block(code, threshold, columns, 0, targets, clip, power, lengths, slopes)
     fold_block(columns, 0, slopes, average)
     for j in range(average.size):
         average[j] /= targets.size
