@@ -1,0 +1,38 @@
+"""The last test of `copriv audit`: an owner as the command line makes it, whose whole reply is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from copriv.audit.house import House
+from copriv.cli.owner_serve import hello_of
+from copriv.learner.checkpoint import Entry
+from copriv.learner.roster import Roster
+from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Answer, Reply
+from copriv.protocol.study_file import StudyFile
+from copriv.report.joint import JointRun, joint_figures, promise_of
+from copriv.report.statement import owner_statement
+
+
+def audited_house() -> House:
+    """What really leaves: the hello of `copriv owner serve`, and the statement of `copriv learner run`."""
+    return House(hello=hello_of, state=state_study)
+
+
+def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:
+    """What a learner that had nobody else would pass on: the figures of the run, and the owner's part of the statement."""
+    log = [
+        Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano)
+        if isinstance(reply, Answer)
+        else Entry(number, hello.owner, reply.reason, reply.id, float(number), 0)
+        for number, reply in enumerate(replies)
+    ]
+    model = np.zeros(study.terms.parameters)
+    figures = joint_figures(JointRun(study, Roster((hello,)), log, model, None, {}, 0.0, Path("run")))
+    stated = [owner_statement(spent, promise_of(hello, study.terms)) for spent in figures.spent]
+    return msgspec.json.encode([figures, stated])
