@@ -214,12 +214,9 @@ def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) ->
 
 
 def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
-    """The largest loss of any record within the terms at any model in the box; infinite if it is too large to count."""
+    """The largest loss of any record within the terms at any model in the box."""
     margin = terms.limit * math.sqrt(terms.parameters) * terms.row_norm
-    try:
-        return objective.loss.value_bound(margin, terms.target_bound)
-    except OverflowError:
-        return math.inf
+    return objective.loss.value_bound(margin, terms.target_bound)
 
 
 def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from copriv.errors import BadInput
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
+from copriv.losses.moments import pack_moments
 from copriv.losses.passes import average_value, bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.privacy.sensitivity import of_average_gradient, of_average_value
+from copriv.privacy.sensitivity import of_average_gradient, of_average_value, of_moments
 from copriv.vectors import Norm
 
 
@@ -97,7 +98,7 @@ def test_rounding_differs_between_neighbours_and_is_covered(records, seed):
     """Every loss at the bound but one: sums of numbers that a double cannot hold."""
     generator = np.random.default_rng(seed)
     targets = generator.uniform(0, 1 / 3, size=records)
-    rows, bound = np.zeros((records, 1)), 0.1
+    rows, bound = np.ones((records, 1)), 0.1
     declared = of_average_value(bound=bound, records=records, norm=Norm.L2).value
     values = []
     for first in (0.0, 10.0):
@@ -129,3 +130,88 @@ def test_a_loss_bound_must_be_positive_and_finite_and_so_must_their_sum(bound):
 def test_an_average_needs_a_record():
     with pytest.raises(BadInput, match="0 records"):
         of_average_value(bound=1.0, records=0, norm=Norm.L1)
+
+
+def _answers(sample, theta, norm):
+    """Every kind of answer, with its sensitivity for so many records: gradient, loss, moments."""
+    n, p = sample.records, sample.parameters
+    return [
+        (
+            clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, norm),
+            of_average_gradient(clip=0.3, records=n, parameters=p, norm=norm),
+        ),
+        (
+            np.array([bounded_average_value(SquaredLoss(), sample, theta, 0.5)]),
+            of_average_value(bound=0.5, records=n, norm=norm),
+        ),
+        (pack_moments(sample, norm), of_moments(records=n, parameters=p, norm=norm)),
+    ]
+
+
+def _count(rows, targets):
+    """What an owner does: a record without a usable target counts, as zeros."""
+    unusable = np.isnan(targets)
+    return Sample.of_rows(np.where(unusable[:, None], 0.0, rows), np.where(unusable, 0.0, targets))
+
+
+def _drop(rows, targets):
+    """The broken twin: a record without a target is left out, so that there is one record less."""
+    known = ~np.isnan(targets)
+    return Sample.of_rows(rows[known], targets[known])
+
+
+def _moved(reduce, norm, rows, targets, theta):
+    """By how many sensitivities each answer moves when the first record loses its target: above 1 is a violation."""
+    neighbour = targets.copy()
+    neighbour[0] = np.nan
+    before, after = (_answers(reduce(rows, values), theta, norm) for values in (targets, neighbour))
+    return [norm.of(one - other) / known.value for (one, known), (other, _) in zip(before, after, strict=True)]
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@given(records=st.integers(2, 1500), seed=st.integers(0, 2**32))
+def test_a_record_that_loses_its_target_moves_no_answer_further(norm, records, seed):
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, 4))
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    targets = generator.choice([-1.0, 1.0], records)
+    targets[1:][generator.random(records - 1) < 0.2] = np.nan
+    assert max(_moved(_count, norm, rows, targets, generator.normal(size=4))) <= 1
+
+
+def _told_in_the_clear(reduce, targets, norm):
+    """What goes with answers and without noise: how many records there are, and so how much noise there is."""
+    sample = reduce(np.full((targets.size, 4), 0.4), targets)
+    return sample.records, [known.value for _, known in _answers(sample, np.zeros(4), norm)]
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_what_is_told_in_the_clear_is_the_same_for_neighbours(norm):
+    targets, neighbour = np.ones(20), np.append(np.nan, np.ones(19))
+    assert _told_in_the_clear(_count, targets, norm) == _told_in_the_clear(_count, neighbour, norm)
+    dropped, known = (_told_in_the_clear(_drop, values, norm) for values in (neighbour, targets))
+    assert (dropped[0], known[0]) == (19, 20)
+    assert dropped[1] != known[1]
+
+
+def test_a_record_without_a_target_counts_as_the_bound_of_the_loss():
+    rows, targets = np.array([[0.5, 0.5], [0.0, 0.0]]), np.array([0.5, 0.0])
+    for loss in LOSSES:
+        alone = bounded_average_value(loss, Sample.of_rows(rows[:1], targets[:1]), np.zeros(2), 3.0)
+        both = bounded_average_value(loss, Sample.of_rows(rows, targets), np.zeros(2), 3.0)
+        assert both == pytest.approx((alone + 3.0) / 2)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("norm", list(Norm))
+def test_a_record_without_a_target_has_no_gradient_and_no_moments(loss, norm):
+    generator = np.random.default_rng(9)
+    rows, targets = generator.normal(size=(600, 4)), generator.choice([-1.0, 1.0], 600)
+    theta, more = generator.normal(size=4), np.zeros((40, 4))
+    few, many = Sample.of_rows(rows, targets), Sample.of_rows(np.vstack([rows, more]), np.append(targets, np.zeros(40)))
+    np.testing.assert_allclose(
+        clipped_average_gradient(loss, many, theta, 0.5, norm) * 640,
+        clipped_average_gradient(loss, few, theta, 0.5, norm) * 600,
+        rtol=1e-12,
+    )
+    np.testing.assert_allclose(pack_moments(many, norm), pack_moments(few, norm), rtol=1e-12)

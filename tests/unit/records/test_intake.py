@@ -173,14 +173,15 @@ def test_small_owners_are_left_out_with_a_notice():
     assert any("tiny" in notice for notice in found.notices)
 
 
-def test_rows_without_target_or_owner_are_left_out_with_a_notice():
+def test_rows_without_a_target_count_and_rows_without_an_owner_are_left_out_with_a_notice():
     frame = make_frame().with_columns(
         pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("rate").alias("rate"),
         pl.when(pl.int_range(pl.len()).is_between(9, 15)).then(None).otherwise("bank").alias("bank"),
     )
     found = take_in(frame.lazy(), plan())
-    assert sum(owner.sample.records for owner in found.owners) == 450 - 9 - 7
-    assert any("9 private rows have no target" in notice for notice in found.notices)
+    assert sum(owner.sample.records for owner in found.owners) == 450 - 7
+    assert sum(owner.sample.usable().records for owner in found.owners) == 450 - 9 - 7
+    assert any("9 private rows have no usable target: they count" in notice for notice in found.notices)
     assert any("7 private rows name no owner" in notice for notice in found.notices)
 
 
@@ -222,17 +223,7 @@ def _with(name, value, row=3):
         (make_frame(), {"partition": Partition(owners=3, records_per_owner=900)}, "900 records"),
         (make_frame(), {"partition": Partition(column="bank", min_records=10_000)}, "no owner has 10000"),
         (make_frame(), {"partition": Partition(column="empty")}, "owner column is missing in every"),
-        (_with("income", float("inf")), {}, "'income' holds NaN or an infinite"),
-        (_with("income", float("inf"), ROWS - 1), {}, "'income' holds an infinite"),
-        (_with("rate", float("inf")), {}, "'rate' holds an infinite"),
-        (_with("rate", float("-inf"), ROWS - 1), {}, "'rate' holds an infinite"),
-        (_with("grade", pl.lit("Q")), {"target": TargetChoice("grade", ordinal=True)}, "holds 'Q'"),
         (make_frame().select("id", "url", "bank", "rate"), {}, "no column is left"),
-        (
-            make_frame().with_columns(pl.when(pl.col("bank") == "bank 1").then(None).otherwise("rate").alias("rate")),
-            {},
-            "'bank 1' is empty",
-        ),
     ],
 )
 def test_bad_tables_are_refused_by_name_and_with_a_remedy(frame, changes, message):
@@ -240,6 +231,48 @@ def test_bad_tables_are_refused_by_name_and_with_a_remedy(frame, changes, messag
         take_in(frame.lazy(), plan(**changes))
     assert message in caught.value.problem
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize("row", [3, ROWS - 1], ids=["private", "public"])
+@pytest.mark.parametrize(
+    ("name", "value", "choice", "used"),
+    [
+        ("income", float("inf"), TargetChoice("rate"), True),
+        ("income", float("nan"), TargetChoice("rate"), True),
+        ("rate", float("inf"), TargetChoice("rate"), False),
+        ("rate", float("-inf"), TargetChoice("rate", labels=True, positive_above=7), False),
+        ("grade", pl.lit(None), TargetChoice("grade", ordinal=True), False),
+    ],
+)
+def test_a_row_counts_whatever_is_in_it(name, value, choice, used, row):
+    """A feature is filled; without a usable target the row is all zeros, public or private."""
+    found = take_in(_with(name, value, row).lazy(), plan(target=choice))
+    samples = (found.public, *(owner.sample for owner in found.owners))
+    assert [sample.records for sample in samples] == [150, 150, 150, 150]
+    assert sum(sample.usable().records for sample in samples) == ROWS - (not used)
+    for sample in samples:
+        assert np.all(sample.columns[:, ~sample.used] == 0)
+        assert np.all(sample.targets[~sample.used] == 0)
+
+
+def test_a_category_that_the_public_rows_never_had_is_no_target():
+    found = take_in(_with("grade", pl.lit("Q")).lazy(), plan(target=TargetChoice("grade", ordinal=True)))
+    assert sum(int(owner.sample.used.sum()) for owner in found.owners) == 449
+
+
+def test_an_owner_without_any_usable_target_is_told_of_and_takes_part():
+    silent = make_frame().with_columns(pl.when(pl.col("bank") == "bank 1").then(None).otherwise("rate").alias("rate"))
+    found = take_in(silent.lazy(), plan())
+    assert [owner.sample.records for owner in found.owners] == [150, 150, 150]
+    assert any("contribute nothing but noise: bank 1" in notice for notice in found.notices)
+    with pytest.raises(BadInput, match="no record has a usable target"):
+        found.owners[1].sample.usable()
+
+
+def test_a_public_column_beyond_all_ranges_is_left_out():
+    found = take_in(_with("income", 1e300, ROWS - 1).lazy(), plan())
+    assert "income" not in found.dictionary.required_columns()
+    assert any("numbers beyond 1e+150: income" in notice for notice in found.notices)
 
 
 def test_it_must_be_clear_who_owns_the_rows():
