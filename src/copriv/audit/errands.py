@@ -26,13 +26,12 @@ def models(terms: Terms) -> list[tuple[float, ...]]:
 
 
 def brief(terms: Terms, owner: str, kinds: Sequence[Kind]) -> list[Errand]:
-    """Every kind of question at every model, as far as the budget goes, and once more after a restart."""
-    asked = [encode(query) for query in _questions(terms, owner, kinds)]
-    return [*asked, "restart", asked[0]]
+    """Every kind of question, at nothing and at a corner of the box."""
+    return [encode(query) for query in _questions(terms, owner, kinds) if query.theta in models(terms)[:2]]
 
 
 def thorough(terms: Terms, owner: str, kinds: Sequence[Kind], receipt: str) -> list[Errand]:
-    """Everything that an owner has a word for: repetitions, conflicts, strangers, garbage, restarts, the end of its budget.
+    """Everything that an owner has a word for: repetitions, conflicts, strangers, garbage, restarts, a spent budget.
 
     Args:
         terms: the study's.

@@ -1,6 +1,7 @@
 """Study files that a hostile learner would write, to make one record of an owner stand out.
 
-Each is the plain study with a few entries changed. An owner may refuse them all, in the same words whatever its records are.
+Each is the plain study with a few entries changed. An owner may refuse them all, in the same words whatever its records
+are.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Any, TypeAlias
 
 Entry: TypeAlias = tuple[str | int, ...]
 
+_CITIES = ["Bern", "Oslo", "Rome"]
 _COLUMNS: list[dict[str, Any]] = [
     {"name": "age", "kind": "number", "fill": 40.0, "mean": 40.0, "deviation": 12.0, "categories": []},
     {"name": "income", "kind": "number", "fill": 2500.0, "mean": 2500.0, "deviation": 1100.0, "categories": []},
-    {"name": "city", "kind": "category", "fill": 1.0, "mean": 1.0, "deviation": 0.8, "categories": ["Bern", "Oslo", "Rome"]},
+    {"name": "city", "kind": "category", "fill": 1.0, "mean": 1.0, "deviation": 0.8, "categories": _CITIES},
     {"name": "since", "kind": "day", "fill": 18400.0, "mean": 18400.0, "deviation": 80.0, "categories": []},
 ]  # fmt: skip
 _PLAIN: dict[str, Any] = {
@@ -71,19 +73,19 @@ class Study:
         return found
 
 
-def _model(name: str, /, **values: Any) -> Study:
+def _model(name: str, /, **values: object) -> Study:
     return Study(name, {("model", key): value for key, value in values.items()})
 
 
-def _target(name: str, /, **values: Any) -> Study:
+def _target(name: str, /, **values: object) -> Study:
     return Study(name, {("dictionary", "target", key): value for key, value in values.items()})
 
 
-def _column(name: str, place: int, /, **values: Any) -> Study:
+def _column(name: str, place: int, /, **values: object) -> Study:
     return Study(name, {("dictionary", "columns", place, key): value for key, value in values.items()})
 
 
-def _dictionary(name: str, /, **values: Any) -> Study:
+def _dictionary(name: str, /, **values: object) -> Study:
     return Study(name, {("dictionary", key): value for key, value in values.items()})
 
 

@@ -1,17 +1,22 @@
-"""One owner's life, from a raw file to the last byte that leaves: join, hello, replies, restarts, the study's statement.
+"""One owner's life, from a raw file to the last byte that leaves: join, hello, replies, restarts, log, statement.
 
-All of it is the owner's own code over real files and a real ledger. Two things are not as in production, and only here: receipts
-come from a counter instead of chance, and the noisy values of an answer are replaced by how many they are and whether they are
-finite. A ledger's id and salt stay random, because they may not leave at all.
+All of it is the owner's own code over real files and a real ledger. Two things are not as in production, and only here:
+receipts come from a counter instead of chance, and the noisy values of an answer are replaced by how many they are and
+whether they are finite. A ledger's id and salt stay random, because they may not leave at all.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import io
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TextIO, TypeAlias
 
 import msgspec
 import numpy as np
@@ -34,6 +39,7 @@ Draw: TypeAlias = Callable[[], str]
 NAME = "audited"
 _INSTANCE = "0" * 16
 _MOST_NUMBERS = 1000
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 
 class Said(NamedTuple):
@@ -52,6 +58,16 @@ class Exact(NamedTuple):
     norm: Norm
 
 
+class Log(Protocol):
+    """What an owner notes while it serves."""
+
+    def tell(self, words: str) -> None:
+        """Something changed."""
+
+    def contact(self) -> None:
+        """A query was answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """Every function that has a say in what leaves an owner; a broken twin has one of its own.
@@ -59,6 +75,7 @@ class House:
     Args:
         hello: what the learner is told of an owner.
         state: what is passed on about the study.
+        log: what is written down while an owner serves, to a text.
         prepare: reads the records and works out the promise.
         open_ledger: the ledger of an owner's folder, with receipts as drawn.
         handle: query in, reply out.
@@ -66,6 +83,7 @@ class House:
 
     hello: Callable[[Engagement, Terms, int, str], Hello]
     state: Callable[[StudyFile, Hello, Sequence[Reply]], bytes]
+    log: Callable[[Home, SqliteLedger, TextIO], Log]
     prepare: Callable[[Engagement, StudyFile], Prepared] = prepare
     open_ledger: Callable[[Home, Draw], SqliteLedger] = Home.open_ledger
     handle: Callable[[Owner, bytes], bytes] = Owner.handle
@@ -161,23 +179,49 @@ def _serve(house: House, life: Life, folder: Path, errands: list[Errand]) -> Hel
 
 
 def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], number: int, draw: Draw) -> Hello:
-    home = Home(folder)
+    home, written = Home(folder), io.StringIO()
     home.require_approved()
-    ledger = house.open_ledger(home, draw)
-    try:
-        prepared = house.prepare(home.engagement, home.study)
-        owner = home.open_owner(ledger, prepared)
-        hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE)
-        life.say(f"hello {number}", hello)
-        life.say(f"hello {number}: bytes", len(encode_notice(hello)))
-        for place, query in enumerate(shift, start=1):
-            _note(life, f"reply {number}.{place}", house.handle(owner, query))
-    finally:
-        ledger.close()
+    with _overhear(written):
+        ledger = house.open_ledger(home, draw)
+        try:
+            prepared = house.prepare(home.engagement, home.study)
+            owner, log = home.open_owner(ledger, prepared), house.log(home, ledger, written)
+            hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE)
+            _note_hello(life, f"hello {number}", hello)
+            log.tell("connected to the broker")
+            for place, query in enumerate(shift, start=1):
+                _note_reply(life, f"reply {number}.{place}", house.handle(owner, query))
+                log.contact()
+        finally:
+            ledger.close()
+    life.say(f"log {number}", _CLOCK.sub("now", written.getvalue()))
     return hello
 
 
-def _note(life: Life, where: str, data: bytes) -> None:
+@contextmanager
+def _overhear(written: TextIO) -> Iterator[None]:
+    """Whatever any part of an owner logs or warns of belongs to its log."""
+    handler, root = logging.StreamHandler(written), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            yield
+        written.writelines(f"{warning.category.__name__}: {warning.message}\n" for warning in warned)
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+
+def _note_hello(life: Life, where: str, hello: Hello) -> None:
+    life.say(f"{where}: bytes", len(encode_notice(hello)))
+    for name, value in msgspec.structs.asdict(hello).items():
+        life.say(f"{where}: {name}", value)
+
+
+def _note_reply(life: Life, where: str, data: bytes) -> None:
     """A reply: its length, and every field of it, with noisy values masked."""
     life.say(f"{where}: bytes", len(data))
     reply = decode_reply(data)
@@ -198,9 +242,7 @@ def _exact_answers(prepared: Prepared) -> list[Exact]:
     for part in prepared.promise.parts:
         for place, theta in enumerate(models(prepared.study.terms)):
             values = part.exact(prepared.sample, np.asarray(theta))
-            found.append(
-                Exact(f"exact {part.kind} {place}", values, part.sensitivity.value, part.sensitivity.norm)
-            )
+            found.append(Exact(f"exact {part.kind} {place}", values, part.sensitivity.value, part.sensitivity.norm))
     return found
 
 

@@ -89,19 +89,17 @@ LINES = (
 )
 DUPLICATE = Odd("a duplicate of another record", usual_cells(0), usual(0))
 ALL: tuple[Odd, ...] = (*NUMBERS, *TEXTS, *TYPED, *LINES, DUPLICATE)
-# One of each kind that a study can aim at: what is missing, sits on a centre, or lies at an end of the range of doubles.
-SHARP: tuple[Odd, ...] = tuple(
-    odd
-    for odd in ALL
-    if odd.name
-    in {
-        "target missing",
-        "target as drafted for its centre",
-        "largest",
-        "largest, negative",
-        "subnormal",
-        "not a number",
-        "new category",
-        "everything missing",
-    }
+# Of what a study can aim at: a target that is missing, or sits on a centre, and both ends of the range of doubles.
+SHARP: tuple[Odd, ...] = (
+    Odd("no target, new category", {"stay": b"", "city": b"Atlantis"}, {"stay": None, "city": "Atlantis"}),
+    Odd(
+        "largest feature, target on the centre",
+        {"income": repr(_LARGEST).encode(), "age": repr(-_LARGEST).encode(), "stay": b"5.0"},
+        {"income": _LARGEST, "age": -_LARGEST, "stay": 5.0},
+    ),
+    Odd(
+        "missing feature, largest target",
+        {"income": b"", "age": b"NaN", "city": b"", "stay": repr(-_LARGEST).encode()},
+        {"income": None, "age": math.nan, "city": None, "stay": -_LARGEST},
+    ),
 )

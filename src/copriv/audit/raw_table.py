@@ -1,7 +1,8 @@
 """A small table as an owner has it on disk, as CSV and as Parquet, with one record in it that can be replaced.
 
-Columns have every type that a Parquet file may give them; in a CSV file all of them are text. A record may hold anything
-that the format can hold, so cells of CSV are bytes, and dates in Parquet are the whole numbers that stand for them.
+Columns have every type that a Parquet file may give them; in a CSV file all of them are text. A record may hold
+anything that the format can hold, so cells of CSV are bytes, and dates in Parquet are the whole numbers that stand for
+them.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from rich.console import Console
 
 from copriv.audit.house import House
-from copriv.cli.owner_serve import hello_of
+from copriv.cli.owner_serve import Log, hello_of
 from copriv.learner.checkpoint import Entry
 from copriv.learner.roster import Roster
 from copriv.protocol.meeting import Hello
@@ -20,12 +21,12 @@ from copriv.report.statement import owner_statement
 
 
 def audited_house() -> House:
-    """What really leaves: the hello of `copriv owner serve`, and the statement of `copriv learner run`."""
-    return House(hello=hello_of, state=state_study)
+    """What really leaves: the hello and the log of `copriv owner serve`, and the statement of `copriv learner run`."""
+    return House(hello=hello_of, state=state_study, log=lambda *given: Log(given[0], given[1], Console(file=given[2])))
 
 
 def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:
-    """What a learner that had nobody else would pass on: the figures of the run, and the owner's part of the statement."""
+    """What a learner that had nobody else would pass on: figures of the run, and the owner's part of the statement."""
     log = [
         Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano)
         if isinstance(reply, Answer)

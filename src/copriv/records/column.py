@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = ("number", "day", "month", "category")
 
 # The most deviations from the mean that a cell may have: rows are shortened anyway, and lengths must not overflow.
 MOST_DEVIATIONS = 1e9
-_TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Binary)
+_TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 # The days of the years 2 to 9998, counted from 1970: polars cannot write down dates far beyond.
 _FIRST_DAY, _LAST_DAY = -718_796, 2_932_165
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -105,6 +105,8 @@ def _written(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
     if dtype.is_numeric() or isinstance(dtype, _TEXTS):
         return column
+    if dtype == pl.Binary:  # a cast would raise on bytes that are no text
+        return column.map_elements(lambda data: data.decode(errors="replace"), return_dtype=pl.String)
     if dtype == pl.Date:
         return _between(column, _FIRST_DAY, _LAST_DAY)
     if isinstance(dtype, pl.Datetime):
