@@ -7,6 +7,7 @@ are.
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,9 +56,7 @@ class Study:
 
     def text(self) -> str:
         """The file."""
-        import tomli_w
-
-        return tomli_w.dumps(self.content())
+        return "\n".join(f"{section} = {_toml(entries)}" for section, entries in self.content().items())
 
     def content(self) -> dict[str, Any]:
         """What the file holds."""
@@ -71,6 +70,19 @@ class Study:
             else:
                 entry[path[-1]] = value
         return found
+
+
+def _toml(value: object) -> str:
+    r"""A value as TOML has it; the package that writes whole files need not be there for an audit.
+
+    >>> _toml({"length": 1.5, "names": ["a", '"'], "none": math.inf})
+    '{"length" = 1.5, "names" = ["a", "\\""], "none" = inf}'
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
 def _model(name: str, /, **values: object) -> Study:

@@ -91,12 +91,13 @@ class House:
 
 @dataclass(slots=True)
 class Life:
-    """What left an owner, in order; and, at home, whether it joined and what its exact answers were."""
+    """What left an owner, in order; and, at home, whether it joined, its records as rows, and its exact answers."""
 
     said: list[Said] = field(default_factory=list)
     exact: list[Exact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     joined: bool = False
+    rows: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def say(self, where: str, what: object) -> None:
         """Something leaves."""
@@ -142,6 +143,7 @@ def _live(
     life.joined = True
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
+    life.rows = np.vstack([prepared.sample.columns, prepared.sample.targets]).T
     kinds = [part.kind for part in prepared.promise.parts]
     hello = _serve(house, life, folder, errands(terms, NAME, kinds))
     life.say("statement", house.state(home.study, hello, life.replies))

@@ -30,6 +30,7 @@ from copriv.audit.subject import on_one_core
 from copriv.audit.verdict import Verdict
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
+from copriv.vectors import FloatArray
 
 Tell: TypeAlias = Callable[[int, int], None]
 
@@ -50,6 +51,7 @@ class Case:
         base: what is there instead in the file that they are compared with; these files are neighbours too.
         place: the row that they replace.
         thorough: whether the owner is asked everything that it has a word for, or only what it answers.
+        records: how many rows a file has.
     """
 
     study: Study
@@ -58,6 +60,7 @@ class Case:
     base: Odd = USUAL
     place: int = 3
     thorough: bool = False
+    records: int = RECORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +118,17 @@ def compare_all(house: House, case: Case) -> list[tuple[Odd, Comparison]]:
     with tempfile.TemporaryDirectory(prefix="copriv-audit-", dir=_scratch()) as scratch:
         base = _live(house, case, case.base, Path(scratch) / "base")
         return [
-            (odd, compare(base, _live(house, case, odd, Path(scratch) / f"odd-{place}"), fits=odd.fits))
+            (odd, compare(base, _live(house, case, odd, Path(scratch) / f"odd-{place}"), case.place, fits=odd.fits))
             for place, odd in enumerate(case.odds)
         ]
 
 
-def compare(first: Life, second: Life, *, fits: bool = True) -> Comparison:
-    """Where two lives differ first. A record that does not fit on its line may be refused, by a person, at home."""
+def compare(first: Life, second: Life, place: int, *, fits: bool = True) -> Comparison:
+    """Where two lives differ first, if the files differ in one row.
+
+    Beyond what left: a record may only move its own row, and exact answers no further than declared. One that does not
+    fit on its line may be refused, by a person, at home.
+    """
     replies = len(first.replies) + len(second.replies)
     if not fits and not second.joined:
         return Comparison(None, 0.0, replies)
@@ -129,9 +136,16 @@ def compare(first: Life, second: Life, *, fits: bool = True) -> Comparison:
         (_where(one, other) for one, other in zip_longest(first.said, second.said) if _differ(one, other)), None
     )
     change = max((_change(one, other) for one, other in zip(first.exact, second.exact, strict=False)), default=0.0)
+    if where is None and not _same_rows_but(place, first.rows, second.rows):
+        where = "a record moves the row of another"
     if where is None and change > 1:
         where = "an exact answer moves further than declared"
     return Comparison(where, change, replies)
+
+
+def _same_rows_but(place: int, first: FloatArray, second: FloatArray) -> bool:
+    others = np.delete(np.arange(first.shape[0]), place) if first.shape[0] > place else slice(None)
+    return first.shape == second.shape and first[others].tobytes() == second[others].tobytes()
 
 
 def _scratch() -> Path | None:
@@ -157,7 +171,7 @@ def _change(one: Exact, other: Exact) -> float:
 def _live(house: House, case: Case, odd: Odd, scratch: Path) -> Life:
     scratch.mkdir()
     data = scratch / f"records.{case.suffix}"
-    data.write_bytes(write_table(case.suffix, odd, case.place))
+    data.write_bytes(write_table(case.suffix, odd, case.place, case.records))
     errands = _full if case.thorough else brief
     with _nobody_known(scratch / "registry"):
         return live(house, scratch / "owner", data, case.study.text(), errands)
