@@ -28,6 +28,22 @@ def _data_folder():
     return None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_registry_of_the_user(tmp_path_factory):
+    """Fixtures that outlive a test share a registry; it is never the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COPRIV_REGISTRY", str(tmp_path_factory.mktemp("registry") / "copriv"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def registry_folder(tmp_path_factory, monkeypatch):
+    """A registry of its own for every test, and for every process that it starts; never the user's."""
+    folder = tmp_path_factory.mktemp("registry") / "copriv"
+    monkeypatch.setenv("COPRIV_REGISTRY", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def real_data():
     """The folder of real data; tests that need it say that they were skipped where there is none."""

@@ -179,6 +179,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="copriv-kills-") as folder:
+        os.environ["COPRIV_REGISTRY"] = str(Path(folder) / "registry")
         world = World(Path(folder), options.horizon)
         world.prepare()
         began = time.monotonic()

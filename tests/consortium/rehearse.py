@@ -28,6 +28,7 @@ def main():
     parser.add_argument("--folder", type=Path)
     folder = parser.parse_args().folder or Path(tempfile.mkdtemp(prefix="copriv-consortium-"))
     folder.mkdir(exist_ok=True)
+    os.environ["COPRIV_REGISTRY"] = str(folder / "registry")
     _tell(f"docs/deploy.md in {folder}")
     _run_document(folder)
     learner, homes = folder / "learner", _homes(folder)
@@ -49,7 +50,8 @@ def _run_document(folder):
 
 
 def _run_without_noise(folder, homes):
-    """The same owners and records in a folder of their own, served by processes that add no noise."""
+    """The same owners and records in a folder of their own, served by processes that add no noise; on no record."""
+    os.environ["COPRIV_REGISTRY"] = str(folder / "quiet registry")
     learner, study, silent = folder / "quiet", folder / "quiet.toml", {}
     draft = ("--public", folder / "public.parquet", "--target", "int_rate", "--rule", "paper", "--name", "quiet")
     _copriv("learner", "draft", *draft, "--owners", len(homes), "--records", 2000, "--out", study)

@@ -76,9 +76,10 @@ class Crowd:
 
 
 @contextmanager
-def stage(folder, terms=TERMS, names=NAMES):
+def stage(folder, terms=TERMS, names=NAMES, **lifetime):
     """A broker, a learner's folder with everybody invited, and a crowd that nobody has joined yet."""
-    quarters = rehearsal.make_quarters(folder / "quarters", write_study(StudyFile(terms, DICTIONARY)), names)
+    study = write_study(StudyFile(terms, DICTIONARY))
+    quarters = rehearsal.make_quarters(folder / "quarters", study, names, **lifetime)
     with quarters.start_broker() as broker:
         crowd = Crowd(quarters)
         try:

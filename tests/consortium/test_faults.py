@@ -14,7 +14,9 @@ from copriv.errors import BadInput, CoprivError, LedgerFailure
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.wire import decode_query
 from copriv.simulation import rehearsal
-from copriv.transport.authority import identity_of, issue_client, make_authority, require_valid
+from copriv.transport.authority import identity_of, issue_client, make_authority
+from copriv.transport.certificates import require_valid
+from copriv.transport.credentials import write_credentials
 from copriv.transport.link import Unwelcome
 from copriv.transport.nats_owner import Dismissed
 
@@ -264,8 +266,7 @@ def test_strangers_are_told_why(tmp_path):
     with stage(tmp_path) as (quarters, crowd, _):
         place = quarters.folder / "owners" / "east"
         foreign = issue_client(make_authority(datetime.now(UTC)), identity_of("owner", "east", "1"), datetime.now(UTC))
-        (place / "owner.pem").write_text(foreign.certificate)
-        (place / "owner.key").write_text(foreign.key)
+        write_credentials(place / "owner.key", foreign)
         quarters.revoke("north")
         for name in ("east", "north"):
             crowd.enter(make_owner(name))

@@ -10,7 +10,7 @@ from functools import cached_property
 import nats
 
 from copriv.transport import subjects
-from copriv.transport.authority import identity_of, issue_client, issue_server, make_authority
+from copriv.transport.authority import identity_of, issue_client, issue_server, make_authority, serial_in
 from copriv.transport.broker import Broker, Place, config_text
 
 NOW = datetime.now(UTC)
@@ -27,7 +27,9 @@ REFUSED = (nats.errors.Error, OSError)
 
 
 def permissions_of(name):
-    return subjects.learner_permissions() if name == "learner" else subjects.owner_permissions(name)
+    if name == "learner":
+        return subjects.learner_permissions()
+    return subjects.owner_permissions(name, serial_in(IDENTITIES[name]))
 
 
 def users_of(names, **other):

@@ -153,6 +153,9 @@ OTHERS_EARS = [
     "copriv.inbox.>",
     subjects.EVERY_HELLO,
     subjects.EVERY_CLAIM,
+    subjects.EVERY_RENEWAL,
+    subjects.renewal("alpha", "02"),
+    subjects.renewal("beta", "03"),
     subjects.hello("alpha"),
     subjects.hello("beta"),
     subjects.claim("alpha"),
@@ -185,6 +188,10 @@ def test_an_owner_listens_to_nothing_but_what_is_meant_for_it(consortium):
 OTHERS_MOUTHS = [
     subjects.hello("beta"),
     subjects.claim("beta"),
+    subjects.renewal("beta", "03"),
+    subjects.renewal("beta", "02"),
+    subjects.renewal("alpha", "03"),
+    subjects.renewal("alpha", "04"),
     subjects.CALL,
     subjects.LEARNER,
     subjects.query("beta", "x"),
@@ -203,12 +210,14 @@ def test_an_owner_writes_nowhere_but_on_its_own_subjects(consortium):
             ears = [await learner.hear(f"{subjects.LEARNER_INBOX}.>"), await learner.hear(subjects.LEARNER)]
             ears += [await beta.hear(subjects.CALL), await beta.hear(subjects.query("beta", "*"))]
             ears += [await beta.hear(f"{subjects.inbox('beta')}.>")]
-            claims = [await learner.hear(subjects.EVERY_CLAIM), await learner.hear(subjects.EVERY_HELLO)]
+            own = (subjects.EVERY_CLAIM, subjects.EVERY_HELLO, subjects.EVERY_RENEWAL)
+            claims = [await learner.hear(subject) for subject in own]
             for subject in OTHERS_MOUTHS:
                 await alpha.say(subject)
             denied = list(alpha.complaints)
             await alpha.say(subjects.claim("alpha"), b"mine")
             await alpha.say(subjects.hello("alpha"), b"mine")
+            await alpha.say(subjects.renewal("alpha", "02"), b"mine")
             assert alpha.complaints == denied
             await learner.settle()
             await beta.settle()
@@ -217,7 +226,7 @@ def test_an_owner_writes_nowhere_but_on_its_own_subjects(consortium):
     alpha, heard, claimed = asyncio.run(attempt())
     assert [subject for subject in OTHERS_MOUTHS if not alpha.was_denied("publish", subject)] == []
     assert heard == [[]] * len(heard)
-    assert claimed == [[b"mine"]] * 2
+    assert claimed == [[b"mine"]] * 3
 
 
 def test_the_trace_of_a_message_goes_nowhere_its_sender_may_not_write(consortium):

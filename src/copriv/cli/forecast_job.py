@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from copriv.cli.progress import bar
+from copriv.cli.public_file import open_public
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.settings import Choice
@@ -19,7 +20,6 @@ from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.intake import take_public
-from copriv.records.table import open_table
 from copriv.records.target import TargetChoice
 from copriv.report.outlook import ForecastTold, PublicTold, Varying, show
 from copriv.report.what_if import draw
@@ -67,7 +67,7 @@ def run_job(options: ForecastOptions) -> None:
     with bar(console, "reading public rows"):
         oracle, notices = _consult(options, question)
     for notice in notices:
-        console.print(f"note: {notice}", style="dim", highlight=False)
+        console.print(f"note: {notice}", style="dim", highlight=False, markup=False)
     with bar(console, "forecasting"):
         found = _ask(oracle, question, options)
         told = _tell(oracle, question, found, options, notices)
@@ -142,7 +142,7 @@ def _check(options: ForecastOptions) -> None:
 def _consult(options: ForecastOptions, question: Question) -> tuple[Oracle, list[str]]:
     labels = options.loss == "logistic"
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
-    _, sample, notices = take_public(open_table(options.public), choice, options.features)
+    _, sample, notices = take_public(open_public(options.public), choice, options.features)
     fewest = min(question.records)
     if fewest <= sample.parameters:
         raise BadInput(

@@ -34,7 +34,16 @@ class ClockName(StrEnum):
 _Folder = Annotated[Path, typer.Option("--folder", help="The learner's folder.")]
 _Name = Annotated[str, typer.Argument(help="The owner's name: letters, digits, - and _.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+_Days = Annotated[int, typer.Option("--days", help="How long each of its certificates is valid: 30 to 90.")]
+_Again = Annotated[bool, typer.Option("--again", help="Let an owner in a second time; its old certificate is revoked.")]
 _HERE = Path("learner")
+
+authority = typer.Typer(
+    help="The authority that signs certificates: let a new one take over from the old one.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+learner.add_typer(authority, name="authority")
 
 
 @learner.command()
@@ -150,19 +159,35 @@ def invite(
     name: _Name,
     folder: _Folder = _HERE,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
-    days: Annotated[int, typer.Option("--days", help="How long the certificate is valid.")] = 365,
-    again: Annotated[
-        bool, typer.Option("--again", help="Invite an owner a second time; its old certificate is revoked.")
-    ] = False,
+    days: _Days = 60,
+    again: _Again = False,
     as_json: _Json = False,
 ) -> None:
-    """Make one file for one owner: certificate, key, address and terms. It is a secret.
+    """For rehearsals on one machine: make one file for one owner with certificate, key, address and terms, a secret.
 
     copriv learner invite first-bank
     """
     from copriv.cli.learner_job import run_invite
 
     run_invite(name, folder, out or Path(f"{name}.invitation"), days, again=again, as_json=as_json)
+
+
+@learner.command()
+def approve(
+    request: Annotated[Path, typer.Argument(help="What `copriv owner request` has written.")],
+    folder: _Folder = _HERE,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
+    days: _Days = 60,
+    again: _Again = False,
+    as_json: _Json = False,
+) -> None:
+    """Answer an owner's request with certificate, authority, address and terms. Its key stays with the owner.
+
+    copriv learner approve first-bank.request
+    """
+    from copriv.cli.learner_approve import run_approve
+
+    run_approve(request, folder, out, days, again=again, as_json=as_json)
 
 
 @learner.command()
@@ -210,3 +235,29 @@ def run(
     from copriv.cli.learner_run import RunOptions, run_learner
 
     run_learner(RunOptions(folder, at_least, wait, deadline, connect, schedule), as_json=as_json)
+
+
+@authority.command()
+def roll(folder: _Folder = _HERE, as_json: _Json = False) -> None:
+    """Make a second authority: it signs from now on, both are trusted, and owners learn of it when they renew.
+
+    copriv learner authority roll
+    """
+    from copriv.cli.learner_approve import run_roll
+
+    run_roll(folder, as_json=as_json)
+
+
+@authority.command()
+def retire(
+    folder: _Folder = _HERE,
+    force: Annotated[bool, typer.Option("--force", help="Lock out whoever still depends on the old one.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Trust the old authority no more, when nobody depends on it.
+
+    copriv learner authority retire
+    """
+    from copriv.cli.learner_approve import run_retire
+
+    run_retire(folder, force=force, as_json=as_json)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from copriv.cli.progress import bar
+from copriv.cli.public_file import open_public
 from copriv.errors import BadInput
 from copriv.learner.public_rows import write_sample
 from copriv.losses.passes import record_values
@@ -21,7 +22,7 @@ from copriv.protocol.study_file import StudyFile, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.intake import take_public
-from copriv.records.table import open_table, require_columns
+from copriv.records.table import require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
 from copriv.simulation.study import Study, design_candidates
@@ -111,7 +112,7 @@ def _require_sensible(options: DraftOptions) -> None:
 def _read_public(options: DraftOptions) -> tuple[Dictionary, Sample]:
     labels = options.loss == "logistic"
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
-    table = open_table(options.public)
+    table = open_public(options.public)
     require_columns(table, options.skip)
     dictionary, public, _ = take_public(table, choice, options.features, skip=options.skip)
     return dictionary, public

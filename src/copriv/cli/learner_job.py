@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 import typer
 
+from copriv.cli.expiry import Expiry, expiry_of, warnings_of, words_of
+from copriv.cli.learner_approve import require_new
 from copriv.cli.learner_draft import public_rows_beside
 from copriv.entropy import secure
 from copriv.errors import BadInput
@@ -16,9 +18,15 @@ from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.public_rows import read_sample
 from copriv.protocol.study_file import read_study
 from copriv.rules.newton import NewtonRule
+from copriv.transport.certificates import fingerprint
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.invitation import write_invitation
 from copriv.transport.subjects import require_name
+
+_REMEDY = (
+    "certificates renew themselves while `copriv learner run` and `copriv owner serve` do; "
+    "for an authority: copriv learner authority roll"
+)
 
 
 def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port: int, *, as_json: bool) -> None:
@@ -41,7 +49,7 @@ def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port:
     _say(
         {"folder": str(folder), "study": terms.name, "terms": terms.digest(), "host": hosts[0], "port": port},
         f"the learner's folder is {folder}; owners will reach it at {hosts[0]}:{port}\n"
-        f"next: copriv learner invite NAME --folder {folder}",
+        f"next: copriv learner approve REQUEST --folder {folder}, for every owner's request",
         as_json=as_json,
     )
 
@@ -67,22 +75,12 @@ def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as
     """Make an invitation."""
     require_name(name)
     quarters = Headquarters(folder)
-    known = quarters.register().owners.get(name)
-    if known is not None and not again:
-        raise BadInput(
-            f"{name!r} is invited already, since {known.invited}",
-            remedy="choose another name, or add --again to revoke that invitation and make a new one",
-            value=name,
-        )
-    if days < 1:
-        raise BadInput(f"--days is {days}", remedy="give at least 1", value=days)
-    if out.exists():
-        raise BadInput(f"{out} exists, and an invitation is never overwritten", remedy="choose another --out")
+    require_new(quarters, name, out, days, again=again)
     [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days)
     write_invitation(invitation, out)
     _say(
         {"owner": name, "invitation": str(out), "days": days},
-        f"the invitation of {name} is {out}: it holds a key, so pass it on over a safe channel",
+        f"the invitation of {name} is {out}: it holds a key, and is for a rehearsal on this machine only",
         as_json=as_json,
     )
 
@@ -99,12 +97,13 @@ def run_revoke(name: str, folder: Path, *, as_json: bool) -> None:
 
 
 class Invited(msgspec.Struct):
-    """One owner as it is shown."""
+    """One owner as it is shown; when its certificate ends is not known of folders of earlier versions."""
 
     owner: str
     invited: str
     revoked: bool
     answers: int
+    expires: str | None
 
 
 class Status(msgspec.Struct):
@@ -119,6 +118,7 @@ class Status(msgspec.Struct):
     horizon: int
     finished: bool
     owners: list[Invited]
+    certificates: list[Expiry]
 
 
 def run_status(folder: Path, *, as_json: bool) -> None:
@@ -134,6 +134,19 @@ def run_status(folder: Path, *, as_json: bool) -> None:
     for owner in status.owners:
         state = "revoked" if owner.revoked else f"{owner.answers} answers"
         typer.echo(f"  {owner.owner:<20} {state}, invited {owner.invited}")
+    typer.echo("certificates")
+    for expiry in status.certificates:
+        typer.echo(f"  {expiry.holder:<20} {words_of(expiry)}")
+    for warning in warnings_of(status.certificates, _REMEDY):
+        typer.echo(warning)
+
+
+def _certificates(quarters: Headquarters) -> list[Expiry]:
+    """Of the authorities, of broker and learner, and the ones that owners use."""
+    keys = quarters.keys
+    roots = [(f"authority {fingerprint(root)}", root) for root in keys.roots()]
+    owners = [(name, held[0]) for name in quarters.invited() if (held := quarters.issued.held(name))]
+    return [expiry_of(*entry) for entry in (*roots, *keys.own().items(), *owners)]
 
 
 def _status(quarters: Headquarters) -> Status:
@@ -145,6 +158,8 @@ def _status(quarters: Headquarters) -> Status:
         log = checkpoint.log()
         checkpoint.close()
     answers = [entry.owner for entry in log if entry.outcome == "answer"]
+    certificates = _certificates(quarters)
+    ends = {expiry.holder: expiry.expires for expiry in certificates}
     return Status(
         study=terms.name,
         terms=terms.digest(),
@@ -155,9 +170,10 @@ def _status(quarters: Headquarters) -> Status:
         horizon=terms.horizon,
         finished=(quarters.folder / "run" / "run.json").is_file(),
         owners=[
-            Invited(name, member.invited, member.revoked, answers.count(name))
+            Invited(name, member.invited, member.revoked, answers.count(name), ends.get(name))
             for name, member in sorted(register.owners.items())
         ],
+        certificates=certificates,
     )
 
 

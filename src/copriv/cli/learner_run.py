@@ -34,6 +34,8 @@ from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.renewal_desk import RenewalDesk
+from copriv.transport.upkeep import kept_up
 
 _ENOUGH_TROUBLE = 3
 _MODELS_KEPT = 200
@@ -274,7 +276,9 @@ def _require_sensible(options: RunOptions, quarters: Headquarters) -> None:
         )
     invited = len(quarters.invited())
     if invited == 0:
-        raise BadInput("nobody is invited", remedy="invite owners first: copriv learner invite NAME", value=0)
+        raise BadInput(
+            "nobody is invited", remedy="approve the requests of owners first: copriv learner approve REQUEST", value=0
+        )
     if options.at_least is not None and not 1 <= options.at_least <= invited:
         raise BadInput(
             f"--at-least is {options.at_least}",
@@ -308,6 +312,10 @@ def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
 @contextmanager
 def _company(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[NatsLearner]:
     chance, terms = secure(), quarters.study().terms
+
+    def say(words: str) -> None:
+        console.print(words, style="dim", highlight=False)
+
     manners = Manners(
         terms=terms.digest(),
         meeting=terms.meeting,
@@ -316,16 +324,18 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         admits=quarters.admits,
         pick=chance.randrange,
         jitter=chance.random,
-        tell=lambda words: console.print(words, style="dim", highlight=False),
+        tell=say,
         suits=terms.suits,
         revive=(lambda: None) if options.connect else quarters.keep_broker,
+        settle=RenewalDesk(quarters, say).open,
     )
-    company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
-    try:
-        company.open()
-        yield company
-    finally:
-        company.close()
+    with kept_up(quarters, say, elsewhere=options.connect):
+        company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
+        try:
+            company.open()
+            yield company
+        finally:
+            company.close()
 
 
 def _show(told: JointFigures, console: Console) -> None:

@@ -38,15 +38,26 @@ def init(
             "--pure", help="With delta: the part of epsilon set aside for Laplace noise, for good.", metavar="FLOAT"
         ),
     ] = None,
+    unrelated: Annotated[
+        bool, typer.Option("--unrelated", help="They look like known records, and none is among those: you sign off.")
+    ] = False,
+    signed_off_by: Annotated[
+        str | None, typer.Option("--signed-off-by", help="Who signs that (default: this user).")
+    ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Make a ledger for a dataset. An existing one is never touched.
+    """Make a ledger for a dataset. An existing one is never touched, and records that have a ledger keep it.
 
     copriv ledger init bank.sqlite --owner "First Bank" --data loans.parquet --epsilon 1
     """
     from copriv.cli.ledger_job import run_init
 
-    run_init(path, owner, data, epsilon, delta, accountant.value, pure, as_json=as_json)
+    run_init(
+        *(path, owner, data, epsilon, delta, accountant.value, pure),
+        unrelated=unrelated,
+        signed_off_by=signed_off_by,
+        as_json=as_json,
+    )
 
 
 @ledger.command()

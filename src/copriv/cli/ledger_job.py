@@ -11,9 +11,12 @@ from typing import Literal
 import msgspec
 import typer
 
-from copriv.errors import BadInput, LedgerFailure
+from copriv.cli.person import who
+from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
 from copriv.owner.book import Book
+from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, settle, take_version
 from copriv.owner.genesis import begin, budgets_of, fingerprint_of_file, total_epsilon
+from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 
@@ -55,14 +58,22 @@ def run_init(
     accountant: Literal["pld", "zcdp"],
     pure: str | None,
     *,
+    unrelated: bool,
+    signed_off_by: str | None,
     as_json: bool,
 ) -> None:
     """Make a ledger."""
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent}", remedy="make it first", value=str(path.parent))
+    if path.exists():
+        raise LedgerRefusal(f"there is {path} already", remedy="use it, or choose another place", value=str(path))
     aside = 0 if pure is None else Guarantee.of(pure).nano_epsilon
     genesis = begin(owner, fingerprint_of_file(data), Guarantee.of(epsilon, delta), accountant, pure=aside)
-    made = SqliteLedger.create(path, genesis)
+    with Registry() as registry:
+        found = registry.lookup(data)
+        require_unknown(found)
+        settled = settle(registry, found, Word(who(signed_off_by), unrelated=unrelated))
+        made = open_settled(registry, settled, path, lambda: genesis)
     _tell(path, made.book(), f"a new ledger for {owner!r} in {path}", as_json=as_json)
     made.close()
 
@@ -116,7 +127,8 @@ def run_epoch(path: Path, epsilon: str, signed_off_by: str, *, as_json: bool) ->
 def run_version(path: Path, data: Path, signed_off_by: str, *, as_json: bool) -> None:
     """Take over a changed dataset."""
     with _opened(path) as ledger:
-        ledger.open_version(fingerprint_of_file(data), signed_off_by)
+        with Registry() as registry:
+            take_version(registry, ledger, path, data, signed_off_by)
         _tell(path, ledger.book(), f"a new version of the dataset, signed off by {signed_off_by}", as_json=as_json)
 
 

@@ -19,10 +19,12 @@ from copriv.cli.reproduce import reproduce
 from copriv.cli.train import train
 from copriv.cli.verdict import verdict
 from copriv.errors import CoprivError
+from copriv.protocol.text import plain
 
 BAD_INPUT = 2
 BROKEN = 70
 INTERRUPTED = 130
+_LONGEST_COMPLAINT = 2_000
 
 _EXTRAS = {"nats": "consortium", "cryptography": "consortium", "tomli_w": "consortium", "dask": "dask"}
 
@@ -89,4 +91,4 @@ def main() -> NoReturn:
 
 def _complain(*lines: str) -> None:
     for line in lines:
-        typer.echo(line, err=True)
+        typer.echo(plain(line, _LONGEST_COMPLAINT), err=True)

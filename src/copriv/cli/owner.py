@@ -23,8 +23,27 @@ _HERE = Path("owner")
 
 
 @owner.command()
+def request(
+    name: Annotated[str, typer.Argument(help="The name under which you take part: letters, digits, - and _.")],
+    folder: _Folder = _HERE,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.request).")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Another request: for a folder that has joined, or instead of a lost one.")
+    ] = False,
+    as_json: _Json = False,
+) -> None:
+    """Make your private key, which never leaves the folder, and a request for a certificate, which holds no secret.
+
+    copriv owner request first-bank
+    """
+    from copriv.cli.owner_request import run_request
+
+    run_request(name, folder, out or Path(f"{name}.request"), again=again, as_json=as_json)
+
+
+@owner.command()
 def join(
-    invitation: Annotated[Path, typer.Argument(help="The learner's file for you.")],
+    invitation: Annotated[Path, typer.Argument(help="The learner's answer to your request.")],
     data: Annotated[Path, typer.Option("--data", help="Your records: a CSV or Parquet table. It stays where it is.")],
     target: Annotated[
         str | None, typer.Option("--target", help="What you call the column to predict (default: as the study does).")
@@ -46,8 +65,15 @@ def join(
         float, typer.Option("--rate", help="Ticks a second of your clock, if the study has Poisson clocks.")
     ] = 1.0,
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="The ledger of these records (default: a new one in the folder).")
+        Path | None,
+        typer.Option("--ledger", help="Their ledger (default: the one that is known, else a new one)."),
     ] = None,
+    version_of: Annotated[
+        Path | None, typer.Option("--version-of", help="They are the same records as this ledger's, and it pays.")
+    ] = None,
+    unrelated: Annotated[
+        bool, typer.Option("--unrelated", help="They look like known records, and none is among those: you sign off.")
+    ] = False,
     folder: _Folder = _HERE,
     signed_off_by: _SignedOff = None,
     approve_later: Annotated[
@@ -76,6 +102,8 @@ def join(
         signed_off_by=signed_off_by,
         approve_later=approve_later,
         yes=yes,
+        version_of=version_of,
+        unrelated=unrelated,
     )
     run_join(options, as_json=as_json)
 
@@ -103,7 +131,7 @@ def renew(
 
     copriv owner renew second.invitation
     """
-    from copriv.cli.owner_job import run_renew
+    from copriv.cli.owner_request import run_renew
 
     run_renew(invitation, folder, as_json=as_json)
 

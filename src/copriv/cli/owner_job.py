@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,22 +14,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from copriv.cli.expiry import Expiry, warnings_of, words_of
+from copriv.cli.owner_request import authorities_of, expiries_of, secrets_of
+from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
 from copriv.cli.study_sheet import study_rows
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.owner.comparison import Comparison, compare, explain
+from copriv.owner.dataset_ledger import Word
 from copriv.owner.entries import Charge
-from copriv.owner.genesis import budget_of, fingerprint_of_file
-from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records, require_room
+from copriv.owner.genesis import budget_of
+from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records
+from copriv.owner.joining import Joining, settle_joining
 from copriv.owner.owner import account_of
+from copriv.owner.pending import only_pending
+from copriv.owner.registry import Registry
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.report.model_file import read_model
-from copriv.transport.authority import require_valid
+from copriv.transport.certificates import require_valid
 from copriv.transport.invitation import Invitation, read_invitation
 
 
@@ -50,6 +57,8 @@ class JoinOptions:
     signed_off_by: str | None
     approve_later: bool
     yes: bool
+    version_of: Path | None = None
+    unrelated: bool = False
 
 
 class Promised(msgspec.Struct):
@@ -76,7 +85,7 @@ class Promised(msgspec.Struct):
 
 def run_join(options: JoinOptions, *, as_json: bool) -> None:
     """Check everything, show the promise, ask, and only then write."""
-    if options.folder.exists():
+    if options.folder.exists() and not only_pending(options.folder):
         raise BadInput(
             f"{options.folder} exists, and an owner's folder is never overwritten",
             remedy="choose another --folder",
@@ -84,18 +93,24 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
         )
     invitation = read_invitation(options.invitation)
     require_valid(invitation.certificate, datetime.now(UTC))
+    secrets = secrets_of(invitation, options.folder)
     study, console = invitation.terms(), Console(stderr=True)
     engagement = _engage(options, invitation, study.terms)
-    if Path(engagement.ledger).exists():
-        require_room(engagement, fingerprint_of_file(options.data))
+    joining = settle_records(options, console)
+    engagement = msgspec.structs.replace(engagement, ledger=str(joining.ledger))
+    joining.require_room(engagement.guarantee, engagement.accountant)
     with bar(console, "reading your records with the study's dictionary") as tell:
         prepared = prepare(engagement, study, tell)
     _present(prepared, console)
+    for notice in joining.notices():
+        console.print(f"note: {notice}", highlight=False, markup=False)
+    console.print(f"the learner's authority: {authorities_of(invitation)}", style="dim", highlight=False)
     if not options.approve_later:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
-    home = Home.create(options.folder, engagement, invitation.study, _secrets(invitation))
+    take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
+    home = Home.create(options.folder, engagement, invitation.study, secrets, take)
     if not options.approve_later:
-        home.approve(_who(options.signed_off_by), _now())
+        home.approve(who(options.signed_off_by), _now())
     told = _promised(prepared, home, approved=not options.approve_later)
     after = "copriv owner approve" if options.approve_later else "copriv owner serve"
     words = f"{engagement.owner} has joined {study.terms.name!r}\nnext: {after} --folder {options.folder}"
@@ -109,29 +124,9 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
         prepared = prepare(home.engagement, home.study, tell)
     _present(prepared, console)
     _ask("Do you approve these terms and make this promise?", console, yes=yes)
-    approval = home.approve(_who(signed_off_by), _now())
+    approval = home.approve(who(signed_off_by), _now())
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
-
-
-def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
-    """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
-    home, invitation = Home(folder), read_invitation(invitation_file)
-    require_valid(invitation.certificate, datetime.now(UTC))
-    for what, given, held in (
-        ("owner", invitation.owner, home.engagement.owner),
-        ("study", invitation.terms().terms.digest(), home.study.terms.digest()),
-    ):
-        if given != held:
-            raise BadInput(
-                f"the invitation is for another {what}: {given}, and the folder's is {held}",
-                remedy="join with it in a folder of its own: copriv owner join",
-                value=given,
-            )
-    home.renew(invitation.host, invitation.port, _secrets(invitation))
-    told = {"owner": invitation.owner, "folder": str(folder), "broker": f"{invitation.host}:{invitation.port}"}
-    words = f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}"
-    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
 class OwnerStatus(msgspec.Struct):
@@ -153,6 +148,7 @@ class OwnerStatus(msgspec.Struct):
     last_contact: str | None
     last_word: str | None
     model: bool
+    certificates: list[Expiry]
 
 
 def run_status(folder: Path, *, as_json: bool) -> None:
@@ -172,8 +168,11 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         ("broker", status.broker),
         ("contact", contact),
         ("model", "received" if status.model else "not yet"),
+        ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
     ):
         typer.echo(f"  {name:<9} {value}")
+    for warning in warnings_of(status.certificates, "it renews itself while `copriv owner serve` and the learner run"):
+        typer.echo(warning)
 
 
 class Verdict(msgspec.Struct):
@@ -235,6 +234,15 @@ def _show_verdict(owner: str, found: Comparison, *, as_json: bool) -> None:
     typer.echo("These figures are measured on your records and are not private: they stay at home.")
 
 
+def settle_records(options: JoinOptions, console: Console) -> Joining:
+    """From which ledger the study is paid: the one that the records have, or a new one in the folder."""
+    word = Word(who(options.signed_off_by), options.version_of, options.unrelated, asker(console))
+    with Registry() as registry:
+        with bar(console, "recognising your records") as tell:
+            found = registry.lookup(options.data, tell)
+        return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
+
+
 def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engagement:
     if options.epsilon is None and terms.epsilon == 0:
         raise BadInput("the study asks for no epsilon of its own", remedy="say what you promise: --epsilon")
@@ -265,10 +273,6 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
         rate=options.rate,
         ledger=str(ledger.absolute()),
     )
-
-
-def _secrets(invitation: Invitation) -> dict[str, str]:
-    return {"owner.pem": invitation.certificate, "owner.key": invitation.key, "authority.pem": invitation.authority}
 
 
 def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
@@ -354,6 +358,7 @@ def _status(home: Home) -> OwnerStatus:
         last_contact=None if contact is None else contact.at,
         last_word=None if contact is None else contact.words,
         model=(home.folder / "model.json").is_file(),
+        certificates=expiries_of(home.folder),
     )
 
 
@@ -364,15 +369,6 @@ def _ask(question: str, console: Console, *, yes: bool) -> None:
         raise BadInput("nobody is there to answer", remedy="add --yes if the terms above are approved", value="no tty")
     if not typer.confirm(question, default=False, err=True):
         raise BadInput("not approved; nothing was written or spent", remedy="talk to the learner about the terms")
-
-
-def _who(signed_off_by: str | None) -> str:
-    if signed_off_by is not None:
-        return signed_off_by
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown user"
 
 
 def _now() -> str:

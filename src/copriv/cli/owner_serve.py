@@ -19,7 +19,9 @@ from copriv.cli.progress import bar, heed_termination
 from copriv.entropy import secure
 from copriv.errors import CoprivError
 from copriv.owner.home import Contact, Engagement, Home, prepare
+from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
+from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
@@ -27,9 +29,11 @@ from copriv.records.dictionary import Dictionary
 from copriv.report.joint import write_afresh
 from copriv.report.model_file import ModelFile, Promised
 from copriv.transport import subjects
-from copriv.transport.authority import require_valid
+from copriv.transport.certificates import require_valid
+from copriv.transport.credentials import read_credentials
 from copriv.transport.link import Link
 from copriv.transport.nats_owner import Desk, serve
+from copriv.transport.renewal import Renewals
 
 _SECONDS_BETWEEN_NOTES = 1.0
 
@@ -39,10 +43,12 @@ def run_serve(folder: Path, *, as_json: bool) -> None:
     heed_termination()
     home, console = Home(folder), Console(stderr=True)
     home.require_approved()
-    require_valid((folder / "owner.pem").read_text(encoding="utf-8"), datetime.now(UTC))
+    require_valid(read_credentials(folder / "owner.key").certificate, datetime.now(UTC))
     with _only_one(folder):
         ledger = home.open_ledger()
         try:
+            with Registry() as registry:
+                require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
             with bar(console, "reading your records") as tell:
                 prepared = prepare(home.engagement, home.study, tell)
             owner, records = home.open_owner(ledger, prepared), prepared.sample.records
@@ -57,7 +63,7 @@ def run_serve(folder: Path, *, as_json: bool) -> None:
 
 async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[float, ...]:
     """Answer until the study ends, and return its model."""
-    terms, chance = home.study.terms, secure()
+    terms, chance, link = home.study.terms, secure(), link_of(home)
     desk = Desk(
         hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}"),
         handle=owner.handle,
@@ -67,8 +73,9 @@ async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[floa
         jitter=chance.random,
         tell=log.tell,
         contact=log.contact,
+        attend=Renewals(home.engagement.owner, link, chance.random, log.tell).attend,
     )
-    return await serve(desk, link_of(home))
+    return await serve(desk, link)
 
 
 def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str) -> Hello:
@@ -89,7 +96,7 @@ def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str) 
 def link_of(home: Home) -> Link:
     """How an owner reaches the broker."""
     engagement, folder = home.engagement, home.folder
-    files = (folder / "owner.pem", folder / "owner.key", folder / "authority.pem")
+    files = (folder / "owner.key", folder / "authority.pem")
     return Link(engagement.host, engagement.port, *files, subjects.inbox(engagement.owner))
 
 

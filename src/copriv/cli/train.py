@@ -153,6 +153,19 @@ def train(
             "--ledgers", _PRIVACY, "Folder of ledgers shared by runs on the same records (default: in the run folder)."
         ),
     ] = None,
+    budget: Annotated[
+        str | None,
+        _option(
+            "--budget", _PRIVACY, "The most the records of --data may lose in all runs; beyond is refused.", "FLOAT"
+        ),
+    ] = None,
+    version_of: Annotated[
+        Path | None,
+        _option("--version-of", _PRIVACY, "--data holds the same records as this ledger's, so they share its budget."),
+    ] = None,
+    unrelated: Annotated[
+        bool, _option("--unrelated", _PRIVACY, "--data looks like known records, and has none of them: you sign off.")
+    ] = False,
     resume: Annotated[
         Path | None,
         _option("--resume", _OUTPUT, "Go on with the interrupted run in this folder; other options are its own."),
@@ -220,6 +233,9 @@ def train(
             ledgers=ledgers,
             as_json=as_json,
             study=study,
+            budget=budget,
+            version_of=version_of,
+            unrelated=unrelated,
         ),
         resume,
         tuple(name for name in context.params if _is_given(context, name)),

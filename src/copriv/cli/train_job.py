@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,24 +19,22 @@ from rich.console import Console
 
 from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
 from copriv.cli.progress import bar
+from copriv.cli.train_dataset import charge, check_payment
 from copriv.cli.train_options import TrainOptions, check_guarantee, make_wishes, take_records
+from copriv.cli.train_rows import registered_seed
 from copriv.cli.train_study import add_public_rows, open_study, settle
 from copriv.entropy import fresh_seed, secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
+from copriv.owner.registry import Registry
 from copriv.records.intake import Intake
 from copriv.report import run_folder
-from copriv.report.figures import Run, figures
+from copriv.report.figures import DatasetSpending, Run, figures
 from copriv.report.table import show
 from copriv.simulation.agreed import follow_terms
 from copriv.simulation.consortium import Consortium, Watch, assemble, measure, run
 from copriv.simulation.study import Noise, Study, design
 from copriv.vectors import FloatArray
-
-_NEW_LEDGERS = (
-    "this run has ledgers of its own; what several runs on the same records lose adds up, so let them share one budget "
-    "with --ledgers DIR"
-)
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -60,22 +58,27 @@ class Job:
         """Secure on records; seeded in a simulation."""
         return "seeded" if self.options.simulate else "secure"
 
+    @property
+    def on_record(self) -> bool:
+        """Whether real records are asked, whose file has a budget."""
+        return self.noise == "secure" and self.options.data is not None
+
 
 def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str, ...] = ()) -> None:
     """The whole of `copriv train`; `given` names the options that the user has typed."""
     started = time.perf_counter()
     console = Console(stderr=True)
-    job = _begin(options, given) if resume is None else _reopen(resume, options)
+    job = _begin(options, given, console) if resume is None else _reopen(resume, options)
     check_guarantee(job.options)
     intake, study = _prepare(job, console)
-    consortium = _assemble(job, intake, study)
+    consortium, dataset = _assemble(job, intake, study, console)
     watch, model = _train(job, consortium, study, console)
     with bar(console, "comparing with training alone") as tell:
         samples = [owner.sample for owner in intake.owners]
         findings = measure(study.terms.objective(), samples, study, watch, model, tell)
     seconds = round(time.perf_counter() - started, 3)
     finished = Run(intake, study, consortium, watch, findings, job.noise, job.seed, str(job.folder), seconds)
-    told = figures(finished)
+    told = msgspec.structs.replace(figures(finished), dataset=dataset)
     with bar(console, "drawing"):
         run_folder.write(job.folder, finished, told, model)
     for ledger in consortium.ledgers:
@@ -86,12 +89,22 @@ def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str,
         show(told, Console())
 
 
-def _begin(options: TrainOptions, given: tuple[str, ...]) -> Job:
+def _begin(options: TrainOptions, given: tuple[str, ...], console: Console) -> Job:
     if options.study is not None:
         options = settle(options, open_study(options.study), given)
     folder = options.out or Path("runs") / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     run_folder.require_new(folder)
-    return Job(options, fresh_seed() if options.seed is None else options.seed, folder, resumed=False)
+    job = Job(options, fresh_seed() if options.seed is None else options.seed, folder, resumed=False)
+    return _shuffled_as_before(job, console) if job.on_record and options.shuffle and options.seed is None else job
+
+
+def _shuffled_as_before(job: Job, console: Console) -> Job:
+    """With the seed that the file was shuffled with before, if it is known: rows once public stay public."""
+    seed = None if job.options.data is None else registered_seed(job.options.data)
+    if seed is None:
+        return job
+    console.print(f"note: the rows of this file are shuffled as before: --seed {seed}", style="dim", highlight=False)
+    return replace(job, seed=seed)
 
 
 def _reopen(folder: Path, options: TrainOptions) -> Job:
@@ -113,9 +126,7 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
     with bar(console, "reading records") as tell:
         intake = take_records(job.options, job.seed, tell)
     for notice in intake.notices:
-        console.print(f"note: {notice}", style="dim", highlight=False)
-    if job.noise == "secure" and job.options.data is not None and job.options.ledgers is None:
-        console.print(f"note: {_NEW_LEDGERS}", style="dim", highlight=False)
+        console.print(f"note: {notice}", style="dim", highlight=False, markup=False)
     intake, study = _design(job, intake, console)
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
     return intake, study
@@ -138,7 +149,18 @@ def _describe(study: Study) -> str:
     return f"rule {study.terms.rule!r}, at most {answers} answers of each owner{foreseen}"
 
 
-def _assemble(job: Job, intake: Intake, study: Study) -> Consortium:
+def _assemble(job: Job, intake: Intake, study: Study, console: Console) -> tuple[Consortium, DatasetSpending | None]:
+    """Owners with their ledgers, after the run is charged to the file of their records, if they are real."""
+    if not job.on_record:
+        return _gather(job, intake, study), None
+    with Registry() as registry:
+        resumed = _run_of(job) if job.resumed else None
+        payment = check_payment(registry, job.options, job.seed, study, console, resumed)
+        consortium = _gather(job, intake, study)
+        return consortium, charge(payment, _run_of(job), study)
+
+
+def _gather(job: Job, intake: Intake, study: Study) -> Consortium:
     """Owners with their ledgers; for a new run, its folder first."""
     allow_open_files(len(intake.owners))
     place = job.options.ledgers or job.folder / "ledgers"
@@ -150,6 +172,14 @@ def _assemble(job: Job, intake: Intake, study: Study) -> Consortium:
         if job.noise == "secure":
             _keep_start(job, study)
     return assemble(intake, study, noise=job.noise, seed=job.seed, make_ledger=ledgers.make)
+
+
+def _run_of(job: Job) -> str:
+    checkpoint = Checkpoint(job.folder / "checkpoint.sqlite")
+    try:
+        return str(checkpoint.run)
+    finally:
+        checkpoint.close()
 
 
 def _keep_start(job: Job, study: Study) -> None:

@@ -72,6 +72,9 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True):
     ledgers: Path | None
     as_json: bool
     study: Path | None = None
+    budget: str | None = None
+    version_of: Path | None = None
+    unrelated: bool = False
 
 
 def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
@@ -97,7 +100,7 @@ def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
     shuffled = options.shuffle or options.data is None
     agreed = None if options.dictionary is None else read_dictionary(options.dictionary)
-    order = _order(table, seed) if shuffled else None
+    order = shuffled_rows(count_rows(table), seed) if shuffled else None
     intake = take_in(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
     return replace(intake, notices=(*notes, *intake.notices))
 
@@ -182,8 +185,9 @@ def _synthetic(options: TrainOptions, seed: int) -> pl.LazyFrame:
     return make(private + (0 if options.public else options.public_rows), seeded(seed, "records")).lazy()
 
 
-def _order(table: pl.LazyFrame, seed: int) -> IntArray:
-    return np.asarray(seeded(seed, "shuffle").permutation(count_rows(table)), dtype=np.int64)
+def shuffled_rows(rows: int, seed: int) -> IntArray:
+    """The rows in the order that a seed gives them."""
+    return np.asarray(seeded(seed, "shuffle").permutation(rows), dtype=np.int64)
 
 
 def _rates(path: Path, names: list[str]) -> tuple[float, ...]:

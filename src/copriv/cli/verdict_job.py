@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from copriv.cli.progress import bar
+from copriv.cli.public_file import open_public
 from copriv.errors import BadInput, BadTable
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
@@ -151,7 +152,7 @@ def _whole(owners: float | None) -> int | None:
 
 def _read_public(options: VerdictOptions) -> tuple[Dictionary, Sample]:
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, options.loss == "logistic")
-    dictionary, rows, _ = take_public(open_table(options.public), choice, options.features)
+    dictionary, rows, _ = take_public(open_public(options.public), choice, options.features)
     public = rows.usable()
     if public.records <= dictionary.parameters:
         raise BadTable(

@@ -17,9 +17,10 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, budget_of, fingerprint_of_file, require_left
+from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
+from copriv.owner.pending import forget_pending, only_pending
 from copriv.owner.promise import Promise, make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -159,18 +160,21 @@ class Home:
         self.study = read_study((folder / "study.toml").read_text(encoding="utf-8"))
 
     @classmethod
-    def create(cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str]) -> Home:
-        """Make the folder, with its certificate and key for nobody else to read; then the ledger if there is none."""
+    def create(
+        cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str], take_ledger: Callable[[], None]
+    ) -> Home:
+        """Make the folder, with its certificate and key for nobody else to read; then take the ledger."""
         try:
-            folder.mkdir(parents=True, mode=0o700)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=only_pending(folder))
         except OSError as problem:
             raise BadInput(
                 f"{folder} cannot be made: {problem.strerror}", remedy="choose another --folder", value=str(folder)
             ) from problem
         for name, text in {**secrets, "study.toml": study}.items():
             write_for_owner(folder / name, text.encode())
-        make_ledger(engagement)
+        take_ledger()
         write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+        forget_pending(folder)
         return cls(folder)
 
     def approve(self, by: str, at: str) -> Approval:
@@ -188,6 +192,7 @@ class Home:
             write_for_owner(self.folder / name, text.encode())
         self.engagement = msgspec.structs.replace(self.engagement, host=host, port=port)
         write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.engagement))
+        forget_pending(self.folder)
 
     def approval(self) -> Approval | None:
         """What was approved, if anything was."""
@@ -230,27 +235,6 @@ class Home:
         """When the study was last heard of."""
         path = self.folder / "contact.json"
         return _read(path, Contact) if path.is_file() else None
-
-
-def make_ledger(engagement: Engagement) -> None:
-    """A new ledger for the records, or the one they have, if it has room for this promise."""
-    path, dataset = Path(engagement.ledger), fingerprint_of_file(Path(engagement.data))
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        SqliteLedger.create(path, begin(engagement.owner, dataset, engagement.guarantee, engagement.accountant)).close()
-        return
-    require_room(engagement, dataset)
-
-
-def require_room(engagement: Engagement, dataset: str) -> None:
-    """Refuse a study that an existing ledger cannot pay for."""
-    ledger = SqliteLedger(Path(engagement.ledger))
-    try:
-        book = ledger.book()
-        book.require_dataset(dataset)
-        require_left(book, budget_of(engagement.guarantee, engagement.accountant))
-    finally:
-        ledger.close()
 
 
 def write_for_owner(path: Path, content: bytes) -> None:

@@ -29,6 +29,8 @@ from copriv.owner.entries import Answered, Enrolled, Entry, Genesis
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
 from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
+from copriv.owner.registry_store import known_mark
+from copriv.owner.watermark import Watermark
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 Connect: TypeAlias = Callable[[Path], Any]
@@ -48,7 +50,7 @@ class SqliteLedger:
         path: the ledger's file; it must exist.
         connect: how to open it; tests of power loss bring their own.
         draw: a fresh receipt.
-        noted: is told where the chain ends (number and seal of the last entry), after every change.
+        marks: the high-water mark of the ledger with a given id, if it has one.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class SqliteLedger:
         path: Path,
         connect: Connect = connect,
         draw: Callable[[], str] = token,
-        noted: Callable[[int, str], None] = lambda _sequence, _head: None,
+        marks: Callable[[str], Watermark | None] = known_mark,
     ) -> None:
         if not path.is_file():
             raise LedgerFailure(
@@ -64,15 +66,17 @@ class SqliteLedger:
                 remedy="restore it, or make one with `copriv ledger init`; answering never creates one",
                 value=str(path),
             )
-        self._path, self._draw, self._noted = path, draw, noted
+        self._path, self._draw = path, draw
+        self._mark: Watermark | None = None
         with _failures(path):
             self._connection = connect(path)
             try:
                 self._identity = _identity(path)
                 self._settle_format()
                 self._book = self._read()
+                self.keep_mark(marks(self._book.id))
             except BaseException:
-                self._connection.close()
+                self.close()
                 raise
 
     @classmethod
@@ -160,9 +164,21 @@ class SqliteLedger:
                     self._checked_payload(entry.body)
         return book.sequence
 
+    def keep_mark(self, mark: Watermark | None) -> None:
+        """Keep a high-water mark from now on; a ledger that is behind it, or went another way, is refused."""
+        if mark is None:
+            return
+        if self._mark is not None:
+            self._mark.close()
+        self._mark = mark
+        self._check_mark()
+        mark.raise_to(self._book.sequence, self._book.head)
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and of the mark."""
         self._connection.close()
+        if self._mark is not None:
+            self._mark.close()
 
     def _settle_format(self) -> None:
         """Take a ledger of format 1 over, in one transaction; refuse one that this version cannot read."""
@@ -220,14 +236,20 @@ class SqliteLedger:
             with self._transaction():
                 self._require_in_place()
                 self._catch_up()
+                self._check_mark()
                 entry = propose(self._book)
                 if entry is not None:
                     insert(self._connection, entry, self._book.accounts, payload)
             if entry is not None:
                 self._book = append(self._book, entry)
                 self._settle_in_main_file()
-                self._noted(entry.sequence, entry.head)
+                if self._mark is not None:
+                    self._mark.raise_to(entry.sequence, entry.head)
         return entry
+
+    def _check_mark(self) -> None:
+        if self._mark is not None:
+            self._mark.check(self._book.sequence, self.stood_at)
 
     def _settle_in_main_file(self) -> None:
         """Move the log into the main file, and wait until it is on the disk there; others may be moving it too."""

@@ -39,6 +39,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "evaluation_share": (0, 1 - 1e-9),
     "loss_bound": (0, 1e12),
 }
+# Of the Huber loss: its gradients are no longer than twice this.
+_SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
     "loss": NAMES,
     "rule": ("paper", "averaged", "newton", "statistics"),
@@ -104,6 +106,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             _require_range(name, getattr(self, name), lowest, highest)
         for name, words in _WORDS.items():
             _require_word(name, getattr(self, name), words)
+        if self.loss == "huber":
+            _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
         _require_evaluation(self)
 

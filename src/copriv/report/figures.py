@@ -56,6 +56,18 @@ class Public(msgspec.Struct):
     relative_fitness: float
 
 
+class DatasetSpending(msgspec.Struct):
+    """What the records of a file have lost in all their studies, this one included, and where that is kept."""
+
+    ledger: str
+    epsilon: float
+    delta: float
+    budget: float | None
+    studies: int
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+
 class Figures(msgspec.Struct):
     """Everything about a run that is a number."""
 
@@ -92,6 +104,7 @@ class Figures(msgspec.Struct):
     notices: list[str]
     not_private: str = NOT_PRIVATE
     path: list[tuple[int, float]] = []
+    dataset: DatasetSpending | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from copriv.report.figures import Figures, Spending
+from copriv.report.figures import DatasetSpending, Figures, Spending
 from copriv.report.sentence import explain
 
 _MOST_OWNERS = 12
@@ -20,8 +20,18 @@ def show(figures: Figures, console: Console) -> None:
         f"δ = {figures.guarantee.delta:g}; {_noise(figures)}",
         style="dim",
     )
+    if figures.dataset is not None:
+        console.print(f"\n{_in_all(figures.dataset)}", highlight=False)
     console.print("ψ and gains are measured on the records themselves and are not private.", style="dim")
     console.print(f"run folder: {figures.run_folder}", style="dim")
+
+
+def _in_all(spent: DatasetSpending) -> str:
+    budget = "no budget is declared" if spent.budget is None else f"the budget is ε = {spent.budget:g}"
+    return (
+        f"these records have lost ε = {spent.epsilon:.6g}, δ = {spent.delta:g} in all, for any one {spent.unit} "
+        f"({spent.adjacency}), in {spent.studies} studies; {budget}; ledger: {spent.ledger}"
+    )
 
 
 def _fitness(figures: Figures) -> Table:

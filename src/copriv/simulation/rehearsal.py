@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,10 +20,12 @@ from copriv.owner.owner import Owner
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.transport import subjects
+from copriv.transport.credentials import replace_file, write_credentials
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.link import Link
 from copriv.transport.nats_learner import Manners, NatsLearner
 from copriv.transport.nats_owner import Desk, serve
+from copriv.transport.renewal_desk import RenewalDesk
 
 HOST = "127.0.0.1"
 
@@ -44,24 +46,34 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def make_quarters(folder: Path, study: str, names: Sequence[str]) -> Headquarters:
-    """A learner's folder with everybody invited, each owner's certificate in a folder of its own."""
+def make_quarters(
+    folder: Path, study: str, names: Sequence[str], *, now: datetime | None = None, days: float = 2
+) -> Headquarters:
+    """A learner's folder with everybody invited, each owner's certificate in a folder of its own.
+
+    Args:
+        folder: must not exist.
+        study: the text of the study file.
+        names: of the owners.
+        now: when it is made.
+        days: how long certificates last; here alone they may last for seconds.
+    """
+    now = now or datetime.now(UTC)
     quarters = Headquarters.create(
-        folder, study, hosts=[HOST], listen=HOST, port=free_port(), now=datetime.now(UTC), serial=_word()
+        folder, study, hosts=[HOST], listen=HOST, port=free_port(), now=now, serial=_word(), days=days
     )
-    for invitation in quarters.invite({name: _word() for name in names}, now=datetime.now(UTC), days=2):
+    for invitation in quarters.invite({name: _word() for name in names}, now=now, days=days):
         place = folder / "owners" / invitation.owner
         place.mkdir(parents=True)
-        (place / "owner.pem").write_text(invitation.certificate, encoding="ascii")
-        (place / "owner.key").write_text(invitation.key, encoding="ascii")
+        write_credentials(place / "owner.key", invitation.pair(None))
+        replace_file(place / "authority.pem", invitation.authority.encode())
     return quarters
 
 
 def link_of(quarters: Headquarters, name: str) -> Link:
     """How an owner of a rehearsal reaches the broker."""
     place, register = quarters.folder / "owners" / name, quarters.register()
-    files = (place / "owner.pem", place / "owner.key", quarters.folder / "authority.pem")
-    return Link(register.host, register.port, *files, subjects.inbox(name))
+    return Link(register.host, register.port, place / "owner.key", place / "authority.pem", subjects.inbox(name))
 
 
 def desk_of(guest: Guest, terms: Terms) -> Desk:
@@ -119,7 +131,9 @@ def attended(quarters: Headquarters, guests: Sequence[Guest], terms: Terms) -> I
 
 
 @contextmanager
-def learner_of(quarters: Headquarters, terms: Terms, *, deadline: float = 30.0) -> Iterator[NatsLearner]:
+def learner_of(
+    quarters: Headquarters, terms: Terms, *, deadline: float = 30.0, tell: Callable[[str], None] = lambda _words: None
+) -> Iterator[NatsLearner]:
     """The learner's side, connected."""
     chance = secure()
     manners = Manners(
@@ -130,7 +144,8 @@ def learner_of(quarters: Headquarters, terms: Terms, *, deadline: float = 30.0) 
         admits=quarters.admits,
         pick=chance.randrange,
         jitter=chance.random,
-        tell=lambda _words: None,
+        tell=tell,
+        settle=RenewalDesk(quarters, tell).open,
     )
     learner = NatsLearner(quarters.link(), manners, _word())
     try:

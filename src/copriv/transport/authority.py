@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.transport.certificates import BACKDATED, read_certificate, read_key, require_valid
 from copriv.transport.subjects import require_name
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
 
 ROLES = ("learner", "owner")
-BACKDATED = timedelta(days=1)
+DAYS = 60.0
+AUTHORITY_DAYS = 1826.0
 
 _SERIAL = re.compile(r"[0-9A-Za-z]{1,64}")
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,62})?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,62})?)*")
-_NEW_INVITATION = "ask the learner for a new invitation: copriv learner invite NAME --again"
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -61,85 +62,92 @@ def identity_of(role: str, name: str, serial: str) -> str:
     return f"copriv:{role}:{require_name(name)}:{serial}"
 
 
-def make_authority(now: datetime, days: int = 3650) -> Pair:
+def serial_in(identity: str) -> str:
+    """The serial of an identity.
+
+    >>> serial_in("copriv:owner:first-bank:9f3c")
+    '9f3c'
+    """
+    _name_in(identity)
+    return identity.rsplit(":", 1)[1]
+
+
+def make_authority(now: datetime, days: float = AUTHORITY_DAYS) -> Pair:
     """An authority that may sign certificates of learner, broker and owners, but no further authorities."""
     from cryptography import x509
 
-    key = _new_key()
+    key = new_key()
     subject = _distinguished_name("learner authority")
     builder = _begin(subject, subject, key.public_key(), now, _utc(now) + timedelta(days=days))
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
-    return _sign(builder, key, issuer_key=key)
+    return Pair(_sign(builder, key), key_text(key))
 
 
-def issue_server(authority: Pair, hosts: Sequence[str], now: datetime, days: int = 825) -> Pair:
+def issue_server(authority: Pair, hosts: Sequence[str], now: datetime, days: float = DAYS) -> Pair:
     """What the broker shows to its clients: good for being reached under these names and addresses, nothing else."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
+    require_hosts(hosts)
+    names, key = x509.SubjectAlternativeName([_host(host) for host in hosts]), new_key()
+    whom = (key.public_key(), "broker", names, ExtendedKeyUsageOID.SERVER_AUTH)
+    return Pair(_certify(authority, *whom, now, days), key_text(key))
+
+
+def require_hosts(hosts: Sequence[str]) -> None:
+    """Refuse what a broker's certificate could not be made for."""
     if isinstance(hosts, str) or not hosts:
         raise BadInput(
             f"the hosts {hosts!r}",
             remedy="list the names and addresses under which owners reach the learner",
             value=hosts,
         )
-    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
-    return _issue(authority, "broker", names, ExtendedKeyUsageOID.SERVER_AUTH, now, days)
+    for host in hosts:
+        _host(host)
 
 
-def issue_client(authority: Pair, identity: str, now: datetime, days: int = 825) -> Pair:
-    """What a learner or an owner shows to the broker: good for speaking as this identity, nothing else."""
+def issue_client(authority: Pair, identity: str, now: datetime, days: float = DAYS) -> Pair:
+    """What a learner or an owner shows to the broker, with a new key: good for speaking as this identity only."""
+    key = new_key()
+    return Pair(certify_client(authority, key.public_key(), identity, now, days), key_text(key))
+
+
+def certify_client(
+    authority: Pair, key: ec.EllipticCurvePublicKey, identity: str, now: datetime, days: float = DAYS
+) -> str:
+    """The same for somebody else's key, which stays where it was made."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
     name = _name_in(identity)
     names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(identity)])
-    return _issue(authority, name, names, ExtendedKeyUsageOID.CLIENT_AUTH, now, days)
+    return _certify(authority, key, name, names, ExtendedKeyUsageOID.CLIENT_AUTH, now, days)
 
 
-def expires(pair: Pair) -> datetime:
-    """When a certificate ceases to be accepted."""
-    return _read(pair.certificate).not_valid_after_utc
-
-
-def require_valid(certificate_pem: str, now: datetime) -> None:
-    """Refuse a certificate that every broker would refuse today, and say so more clearly than it would."""
-    _require_current(_read(certificate_pem), now, remedy=_NEW_INVITATION)
-
-
-def _require_current(certificate: x509.Certificate, now: datetime, *, remedy: str) -> None:
-    first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    if _utc(now) > last:
-        raise BadInput(f"the certificate expired on {_written(last)}", remedy=remedy, value=last)
-    if _utc(now) < first:
-        raise BadInput(
-            f"the certificate is not valid before {_written(first)}",
-            remedy=f"set this machine's clock, which says {_written(_utc(now))}",
-            value=first,
-        )
-
-
-def _issue(
+def _certify(
     authority: Pair,
+    key: ec.EllipticCurvePublicKey,
     name: str,
     alternatives: x509.SubjectAlternativeName,
     purpose: x509.ObjectIdentifier,
     now: datetime,
-    days: int,
-) -> Pair:
-    """Sign a new key for one purpose; no certificate outlives the authority behind it."""
+    days: float,
+) -> str:
+    """Sign a key for one purpose; no certificate outlives the authority behind it."""
     from cryptography import x509
 
-    issuer, key = _read(authority.certificate), _new_key()
-    _require_current(issuer, now, remedy="make a new authority and invite every owner again")
+    require_valid(
+        authority.certificate, now, remedy="let a new authority take over with `copriv learner authority roll`"
+    )
+    issuer = read_certificate(authority.certificate)
     until = min(_utc(now) + timedelta(days=days), issuer.not_valid_after_utc)
-    builder = _begin(_distinguished_name(name), issuer.subject, key.public_key(), now, until)
+    builder = _begin(_distinguished_name(name), issuer.subject, key, now, until)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
     builder = builder.add_extension(alternatives, critical=False)
-    return _sign(builder, key, issuer_key=_read_key(authority))
+    return _sign(builder, read_key(authority.key))
 
 
 def _begin(
@@ -160,47 +168,28 @@ def _begin(
     )
 
 
-def _sign(
-    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, issuer_key: ec.EllipticCurvePrivateKey
-) -> Pair:
+def _sign(builder: x509.CertificateBuilder, issuer_key: ec.EllipticCurvePrivateKey) -> str:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    from cryptography.hazmat.primitives.serialization import Encoding
 
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     certificate = builder.add_extension(issuer, critical=False).sign(issuer_key, hashes.SHA256())
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Pair(certificate.public_bytes(Encoding.PEM).decode(), secret.decode())
+    return certificate.public_bytes(Encoding.PEM).decode()
 
 
-def _new_key() -> ec.EllipticCurvePrivateKey:
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """A new private key on P-256."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _read(certificate_pem: str) -> x509.Certificate:
-    from cryptography import x509
+def key_text(key: ec.EllipticCurvePrivateKey) -> str:
+    """A private key as PEM, to be written where only its holder reads."""
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    try:
-        return x509.load_pem_x509_certificate(certificate_pem.encode())
-    except ValueError as problem:
-        # Without the text: where files were mixed up, it is a key.
-        raise BadInput(f"a certificate that cannot be read: {problem}", remedy=_NEW_INVITATION) from problem
-
-
-def _read_key(authority: Pair) -> ec.EllipticCurvePrivateKey:
-    """The authority's key; the errors do not carry it, for they are printed and logged."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(authority.key.encode(), password=None)
-    except (ValueError, TypeError) as problem:
-        raise BadInput("the authority's key cannot be read", remedy="restore it from its backup") from problem
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise BadInput("the authority's key is of another kind", remedy="restore it from its backup")
-    return key
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 def _distinguished_name(name: str) -> x509.Name:
@@ -254,7 +243,3 @@ def _name_in(identity: str) -> str:
 
 def _utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
-
-
-def _written(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

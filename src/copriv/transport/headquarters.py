@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
@@ -19,30 +20,39 @@ from copriv.errors import BadInput
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.wire import largest_query
 from copriv.transport import subjects
-from copriv.transport.authority import Pair, identity_of, issue_client, issue_server, make_authority
+from copriv.transport.authority import DAYS, certify_client, identity_of, issue_client, require_hosts, serial_in
 from copriv.transport.broker import Broker, Place, config_text, end, reload, running
+from copriv.transport.credentials import join_files, replace_file
 from copriv.transport.invitation import Invitation
+from copriv.transport.issued import Issued
+from copriv.transport.keyring import Keyring
 from copriv.transport.link import Link
+from copriv.transport.request import Request, public_key_of
 
 _SMALLEST_LIMIT = 16_384
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One invited owner: the identity that the broker knows it by, since when, and whether it still does."""
+    """One invited owner: the identity that the broker knows it by, since when, and whether it still does.
+
+    `days` is how long each of its certificates lasts.
+    """
 
     identity: str
     invited: str
     revoked: bool = False
+    days: float = DAYS
 
 
 class Register(msgspec.Struct, frozen=True):
-    """Where the broker is, who the learner is, and who is invited."""
+    """Where the broker is, who the learner is, and who is invited; `days` last certificates of broker and learner."""
 
     host: str
     listen: str
     port: int
     learner: str
     owners: dict[str, Member]
+    days: float = DAYS
 
 
 class Headquarters:
@@ -60,6 +70,7 @@ class Headquarters:
                 value=str(folder),
             )
         self.folder = folder
+        self.keys, self.issued = Keyring(folder), Issued(folder)
         self._broker: Broker | None = None
         self._members = str(folder / "members.json")
         self._read_at = 0
@@ -77,6 +88,7 @@ class Headquarters:
         now: datetime,
         serial: str,
         public: bytes = b"",
+        days: float = DAYS,
     ) -> Headquarters:
         """Make a folder for a study: an authority, certificates for broker and learner, nobody invited yet.
 
@@ -89,21 +101,19 @@ class Headquarters:
             now: when.
             serial: of the learner's identity.
             public: the public rows as the study's dictionary has them, if the rule needs them.
+            days: how long certificates of broker and learner last.
         """
         read_study(study)
         identity = identity_of("learner", "learner", serial)
-        authority = make_authority(now)
-        server, learner = issue_server(authority, hosts, now), issue_client(authority, identity, now)
-        register = Register(hosts[0], listen, port, identity, {})
+        require_hosts(hosts)
+        register = Register(hosts[0], listen, port, identity, {}, days)
         config_text(_place(folder, register), _users(register), largest=_SMALLEST_LIMIT)
         _make_folder(folder)
-        _write_secret(folder / "study.toml", study)
-        for name, pair in (("authority", authority), ("server", server), ("learner", learner)):
-            _write_secret(folder / f"{name}.pem", pair.certificate)
-            _write_secret(folder / f"{name}.key", pair.key)
+        replace_file(folder / "study.toml", study.encode())
+        Keyring(folder).make(hosts, identity, now, days)
         if public:
-            _replace(folder / "public.npz", public)
-        _replace(folder / "members.json", _to_json(register))
+            replace_file(folder / "public.npz", public)
+        replace_file(folder / "members.json", _to_json(register))
         made = cls(folder)
         made._write_broker(register)
         return made
@@ -137,28 +147,65 @@ class Headquarters:
         """The owners that may take part, in the order of their names."""
         return sorted(name for name in self.register().owners if self.admits(name))
 
-    def invite(self, owners: Mapping[str, str], *, now: datetime, days: int) -> list[Invitation]:
-        """A certificate for each owner, and a place for it in the broker's configuration; older ones are revoked.
+    def invite(self, owners: Mapping[str, str], *, now: datetime, days: float = DAYS) -> list[Invitation]:
+        """For rehearsals on one machine: keys and certificates for owners, of which older ones are revoked.
 
         Args:
             owners: by name, the serial of the new identity.
             now: when.
             days: how long the certificates are valid.
         """
-        authority = self._authority()
+        self._require_rehearsal()
+        authority = self.keys.signing()
         identities = {owner: identity_of("owner", owner, serial) for owner, serial in owners.items()}
         pairs = {owner: issue_client(authority, identity, now, days) for owner, identity in identities.items()}
-        with self._locked():
+        certificates = {owner: pair.certificate for owner, pair in pairs.items()}
+        members = {owner: self._member(identity, now, days) for owner, identity in identities.items()}
+        return [
+            msgspec.structs.replace(invitation, key=pairs[invitation.owner].key)
+            for invitation in self._admit(members, certificates)
+        ]
+
+    def approve(self, request: Request, serial: str, *, now: datetime, days: float = DAYS) -> Invitation:
+        """The answer to an owner's request: a certificate for its key, which the learner never sees.
+
+        Args:
+            request: what the owner has sent.
+            serial: of its new identity; an older one is revoked.
+            now: when.
+            days: how long each of its certificates is valid.
+        """
+        identity = identity_of("owner", request.name, serial)
+        key = public_key_of(request.request)
+        certificate = certify_client(self.keys.signing(), key, identity, now, days)
+        [invitation] = self._admit({request.name: self._member(identity, now, days)}, {request.name: certificate})
+        return invitation
+
+    def _member(self, identity: str, now: datetime, days: float) -> Member:
+        return Member(identity, now.isoformat(timespec="seconds"), days=days)
+
+    def _admit(self, members: Mapping[str, Member], certificates: Mapping[str, str]) -> list[Invitation]:
+        """A place in the broker's configuration for these owners; the others keep theirs as it is."""
+        with self.locked():
             register = self.register()
-            since = now.isoformat(timespec="seconds")
-            new = {owner: Member(identity, since) for owner, identity in identities.items()}
-            self._update(msgspec.structs.replace(register, owners={**register.owners, **new}))
-        where, study = (register.host, register.port, authority.certificate), self.study_text()
-        return [Invitation(owner, *where, pair.certificate, pair.key, study) for owner, pair in pairs.items()]
+            for owner, certificate in certificates.items():
+                self.issued.confirm(owner, certificate)
+            self._update(msgspec.structs.replace(register, owners={**register.owners, **members}))
+        where, study = (register.host, register.port, self.keys.bundle()), self.study_text()
+        return [Invitation(owner, *where, certificate, study) for owner, certificate in certificates.items()]
+
+    def _require_rehearsal(self) -> None:
+        host = self.register().host
+        if not is_loopback(host):
+            raise BadInput(
+                f"owners reach this learner at {host}, and an invitation with a key inside must not travel",
+                remedy="let the owner run `copriv owner request NAME`, and answer with `copriv learner approve FILE`",
+                value=host,
+            )
 
     def revoke(self, owner: str) -> bool:
         """Shut an owner out, at once; whether a running broker has taken note."""
-        with self._locked():
+        with self.locked():
             register = self.register()
             member = register.owners.get(owner)
             if member is None:
@@ -172,8 +219,9 @@ class Headquarters:
 
     def link(self) -> Link:
         """How the learner itself reaches the broker."""
-        register, folder = self.register(), self.folder
-        files = (folder / "learner.pem", folder / "learner.key", folder / "authority.pem")
+        register = self.register()
+        join_files(self.keys.learner_file)
+        files = (self.keys.learner_file, self.keys.roots_file)
         return Link(register.host, register.port, *files, subjects.LEARNER_INBOX)
 
     def broker_runs(self) -> bool:
@@ -183,6 +231,7 @@ class Headquarters:
     def start_broker(self) -> Broker:
         """Start the broker of this folder."""
         register = self.register()
+        join_files(self.keys.server_file)
         self._write_broker(register)
         return Broker.start(self.folder / "broker.conf", self.folder / "broker.log", register.listen, register.port)
 
@@ -198,32 +247,44 @@ class Headquarters:
             self._broker.stop()
         end(self.folder / "broker.pid")
 
-    def _authority(self) -> Pair:
-        certificate = (self.folder / "authority.pem").read_text(encoding="utf-8")
-        return Pair(certificate, (self.folder / "authority.key").read_text(encoding="utf-8"))
+    def reload_broker(self) -> bool:
+        """Have a broker that runs here take over its new files; False if none runs here."""
+        return reload(self.folder / "broker.pid", self.folder / "broker.log")
 
     def _update(self, register: Register) -> bool:
         """First what the broker enforces, then what the learner looks at: nobody is let in by half an update."""
         self._write_broker(register)
-        _replace(self.folder / "members.json", _to_json(register))
-        return reload(self.folder / "broker.pid", self.folder / "broker.log")
+        replace_file(self.folder / "members.json", _to_json(register))
+        return self.reload_broker()
 
     def _write_broker(self, register: Register) -> None:
         largest = max(_SMALLEST_LIMIT, 2 * largest_query(self.study().terms.parameters))
         text = config_text(_place(self.folder.absolute(), register), _users(register), largest=largest)
-        _replace(self.folder / "broker.conf", text.encode())
+        replace_file(self.folder / "broker.conf", text.encode())
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """One change at a time."""
         with (self.folder / "members.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a name or address never leaves the machine.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("learner.example.org")
+    (True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def _users(register: Register) -> dict[str, dict[str, object]]:
     owners = {
-        member.identity: subjects.owner_permissions(name)
+        member.identity: subjects.owner_permissions(name, serial_in(member.identity))
         for name, member in register.owners.items()
         if not member.revoked
     }
@@ -234,7 +295,7 @@ def _place(folder: Path, register: Register) -> Place:
     return Place(
         host=register.listen,
         port=register.port,
-        certificate=folder / "server.pem",
+        certificate=folder / "server.key",
         key=folder / "server.key",
         authority=folder / "authority.pem",
         pid_file=folder / "broker.pid",
@@ -252,18 +313,3 @@ def _make_folder(folder: Path) -> None:
 
 def _to_json(register: Register) -> bytes:
     return msgspec.json.format(msgspec.json.encode(register)) + b"\n"
-
-
-def _write_secret(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """A new content, complete or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)

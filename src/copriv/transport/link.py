@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from copriv.errors import BadInput, CoprivError
+from copriv.transport.certificates import NEW_REQUEST
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -54,33 +55,31 @@ class Link:
     Args:
         host: its name or address, as its certificate has it.
         port: its port.
-        certificate: our certificate's file.
-        key: our key's file.
-        authority: the file of the authority that both certificates are from.
+        credentials: the file of our key and its certificate.
+        authority: the file of the authorities that we trust: one, or two while one takes over from the other.
         inbox: the prefix of our inbox.
     """
 
     host: str
     port: int
-    certificate: Path
-    key: Path
+    credentials: Path
     authority: Path
     inbox: str
 
     def context(self) -> ssl.SSLContext:
-        """Mutual TLS: we show our certificate and check the broker's."""
-        for path in (self.certificate, self.key, self.authority):
+        """Mutual TLS: we show our certificate, as it is on disk now, and check the broker's."""
+        for path in (self.credentials, self.authority):
             if not path.is_file():
-                raise BadInput(f"there is no {path}", remedy="restore it, or ask for a new invitation", value=str(path))
+                raise BadInput(f"there is no {path}", remedy="restore it, or make a new request", value=str(path))
         try:
             context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=self.authority)
             context.minimum_version = ssl.TLSVersion.TLSv1_3
-            context.load_cert_chain(self.certificate, self.key)
+            context.load_cert_chain(self.credentials)
         except (ssl.SSLError, OSError) as problem:
             raise BadInput(
-                f"the certificate {self.certificate} cannot be used: {problem}",
-                remedy="restore it, or ask for a new invitation",
-                value=str(self.certificate),
+                f"the certificate in {self.credentials} cannot be used: {problem}",
+                remedy="restore it, or make a new request",
+                value=str(self.credentials),
             ) from problem
         return context
 
@@ -219,13 +218,13 @@ def _explain(link: Link, last: Exception, complaints: Sequence[Exception]) -> Co
     if isinstance(problem, ssl.SSLCertVerificationError):
         return Unwelcome(
             f"{where} shows a certificate that this study's authority has not signed: {problem.verify_message}",
-            remedy="check the address; if it is right, ask the learner for a new invitation",
+            remedy="check the address; if it is right, the authority has changed while you were away: " + NEW_REQUEST,
             value=link.host,
         )
     if isinstance(problem, ssl.SSLError) or "authorization" in said.lower():
         return Unwelcome(
             f"{where} does not accept our certificate: {said}",
-            remedy="it has expired or was revoked: ask the learner for a new invitation",
-            value=str(link.certificate),
+            remedy="it has expired or was revoked: " + NEW_REQUEST,
+            value=str(link.credentials),
         )
     return Unreachable(f"{where} cannot be reached: {said}", remedy="check the address, or wait", value=link.host)

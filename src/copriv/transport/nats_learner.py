@@ -59,6 +59,7 @@ class Manners:
         tell: is told what happens, in words.
         suits: whether a guarantee with this δ has the kind of noise that the rule counts on.
         revive: is called before every attempt to connect, so that a broker of our own can be started again.
+        settle: is given every new session, to listen there for what is not about meetings.
     """
 
     terms: str
@@ -71,6 +72,7 @@ class Manners:
     tell: Callable[[str], None]
     suits: Callable[[float], bool] = lambda _delta: True
     revive: Callable[[], None] = lambda: None
+    settle: Callable[[Session], Coroutine[Any, Any, None]] | None = None
 
 
 class NatsLearner:
@@ -84,7 +86,6 @@ class NatsLearner:
 
     def __init__(self, link: Link, manners: Manners, instance: str) -> None:
         self._link = link
-        self._context = link.context()
         self._manners = manners
         self._instance = instance
         self._runner = asyncio.Runner()
@@ -187,7 +188,7 @@ class NatsLearner:
             await self._stack.aclose()
             self._manners.revive()
             try:
-                self._session = await self._stack.enter_async_context(connect(self._link, self._context))
+                self._session = await self._stack.enter_async_context(connect(self._link, self._link.context()))
                 await self._introduce(self._session)
             except Unreachable as problem:
                 self._manners.tell(problem.problem)
@@ -206,6 +207,8 @@ class NatsLearner:
                 value=other.decode(errors="replace"),
             )
         await session.client.subscribe(subjects.LEARNER, cb=self._on_learner)
+        if self._manners.settle is not None:
+            await self._manners.settle(session)
         await session.client.subscribe(subjects.EVERY_HELLO, cb=self._on_hello)
         await session.client.subscribe(subjects.EVERY_CLAIM, cb=self._on_claim)
         await self._call("roll")

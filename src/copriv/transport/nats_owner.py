@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from copriv.errors import CoprivError, ProtocolError
 from copriv.protocol.meeting import Call, Claim, Hello, Notice, TurnedAway, Welcome, decode_notice, encode_notice
@@ -45,6 +45,7 @@ class Desk:
         jitter: draws a number between 0 and 1.
         tell: is told what happens, in words.
         contact: is told of every query that was answered.
+        attend: goes on beside every session, and keeps our certificate young.
     """
 
     hello: Hello
@@ -55,6 +56,7 @@ class Desk:
     jitter: Callable[[], float]
     tell: Callable[[str], None]
     contact: Callable[[], None]
+    attend: Callable[[Session], Coroutine[Any, Any, None]] | None = None
 
 
 async def serve(desk: Desk, link: Link) -> tuple[float, ...]:
@@ -65,11 +67,11 @@ async def serve(desk: Desk, link: Link) -> tuple[float, ...]:
         Unwelcome: the broker does not accept our certificate, again and again.
         LedgerFailure: the ledger cannot be used; nothing was said.
     """
-    context, refused = link.context(), 0
+    refused = 0
     while True:
         async for _ in pauses(desk.jitter):
             try:
-                async with connect(link, context) as session:
+                async with connect(link, link.context()) as session:
                     refused = 0
                     desk.tell("connected to the broker")
                     model = await _Visit(desk, session).stay()
@@ -103,7 +105,7 @@ class _Visit:
         hello = self.desk.hello
         await self.session.client.subscribe(subjects.query(hello.owner, hello.instance), cb=self._answer)
         await self.session.client.subscribe(subjects.CALL, cb=self._listen)
-        tasks = [asyncio.create_task(work) for work in (self._greet(), self._tick(), self._watch())]
+        tasks = [asyncio.create_task(work) for work in (self._greet(), self._tick(), self._watch(), self._attend())]
         try:
             return await self.outcome
         finally:
@@ -159,6 +161,12 @@ class _Visit:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause * (0.75 + 0.5 * self.desk.jitter())):
                     await self.roll.wait()
+
+    async def _attend(self) -> None:
+        """What is not about meetings has time until the learner is there."""
+        if self.desk.attend is not None:
+            await self.welcome.wait()
+            await self.desk.attend(self.session)
 
     async def _watch(self) -> None:
         await self.session.lost.wait()

@@ -16,6 +16,7 @@ LEARNER_INBOX = "copriv.inbox.learner"
 EVERY_HELLO = "copriv.hello.*"
 EVERY_CLAIM = "copriv.claim.*"
 EVERY_QUERY = "copriv.query.*.*"
+EVERY_RENEWAL = "copriv.renewal.*.*"
 EVERY_INBOX = "copriv.inbox.owner.*.>"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
@@ -51,6 +52,21 @@ def query(owner: str, instance: str) -> str:
     return f"copriv.query.{owner}.{instance}"
 
 
+def renewal(owner: str, serial: str) -> str:
+    """Where an owner asks for another certificate: for this identity of it, and no other that bears its name."""
+    return f"copriv.renewal.{owner}.{serial}"
+
+
+def renewing(subject: str) -> tuple[str, str]:
+    """The owner that asks for another certificate, and the serial of its identity: the broker knows it by both.
+
+    >>> renewing(renewal("bank", "9f3c"))
+    ('bank', '9f3c')
+    """
+    owner, serial = subject.rsplit(".", 2)[1:]
+    return owner, serial
+
+
 def inbox(owner: str) -> str:
     """Where an owner receives replies to what it says."""
     return f"copriv.inbox.owner.{owner}"
@@ -73,14 +89,14 @@ def learner_permissions() -> dict[str, object]:
     """
     return {
         "publish": {"allow": [CALL, LEARNER, EVERY_QUERY, EVERY_INBOX, f"{LEARNER_INBOX}.>"]},
-        "subscribe": {"allow": [LEARNER, EVERY_HELLO, EVERY_CLAIM, f"{LEARNER_INBOX}.>"]},
+        "subscribe": {"allow": [LEARNER, EVERY_HELLO, EVERY_CLAIM, EVERY_RENEWAL, f"{LEARNER_INBOX}.>"]},
     }
 
 
-def owner_permissions(owner: str) -> dict[str, object]:
-    """What one owner may write and hear."""
+def owner_permissions(owner: str, serial: str) -> dict[str, object]:
+    """What one owner may write and hear, under the serial of its identity."""
     return {
-        "publish": {"allow": [hello(owner), claim(owner)]},
+        "publish": {"allow": [hello(owner), claim(owner), renewal(owner, serial)]},
         "subscribe": {"allow": [CALL, query(owner, "*"), f"{inbox(owner)}.>"]},
         "allow_responses": {"max": 1, "expires": "10m"},
     }

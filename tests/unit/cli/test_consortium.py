@@ -262,7 +262,7 @@ def test_a_ledger_that_is_nearly_spent_does_not_join(copriv, invited, tmp_path):
     join = ("owner", "join", "east.invitation", "--data", "east.parquet", "--ledger", "l.sqlite", "--yes")
     refused = copriv(*join, "--epsilon", "0.5")
     assert refused.code == 2
-    assert "100000000 nano-epsilon left" in refused.err
+    assert "0.1 epsilon left" in refused.err
     assert not (tmp_path / "owner").exists()
     assert copriv(*join, "--epsilon", "0.1").code == 0
 
@@ -286,7 +286,8 @@ def test_a_new_certificate_for_the_same_study_changes_nothing_else(copriv, joine
     assert copriv("learner", "invite", "east", "--again", "--out", "second").code == 0
     assert copriv("owner", "renew", "second", "--folder", "home-east").code == 0
     assert (tmp_path / "home-east" / "owner.key").read_text() != key
-    assert json.loads(copriv("owner", "status", "--folder", "home-east", "--json").out) == before
+    after = json.loads(copriv("owner", "status", "--folder", "home-east", "--json").out)
+    assert {**after, "certificates": None} == {**before, "certificates": None}
     wrong = copriv("owner", "renew", "north.invitation", "--folder", "home-east")
     assert wrong.code == 2
     assert "another owner" in wrong.err

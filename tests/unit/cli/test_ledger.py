@@ -81,7 +81,8 @@ def test_a_pure_promise_has_nothing_to_set_aside(copriv, data):
 
 
 def test_show_takes_many_ledgers(copriv, bank, data):
-    copriv("ledger", "init", "other.sqlite", "--owner", "Other", "--data", data, "--epsilon", "2")
+    data.with_name("others.csv").write_text("a,b\n7,8\n")
+    copriv("ledger", "init", "other.sqlite", "--owner", "Other", "--data", "others.csv", "--epsilon", "2")
     told = json.loads(copriv("ledger", "show", bank, "other.sqlite", "--json").out)
     assert [standing["owner"] for standing in told] == ["First Bank", "Other"]
     assert copriv("ledger", "show", bank, "other.sqlite").out.count("promised") == 2
@@ -96,11 +97,16 @@ def test_verify_and_receipt(copriv, bank, data):
     assert "3 entries" in outcome.out
 
 
-def test_an_old_copy_does_not_know_the_newest_receipt(copriv, bank, tmp_path):
+def test_an_old_copy_is_behind_its_mark_and_does_not_know_the_newest_receipt(copriv, bank, tmp_path, monkeypatch):
     old = bank.read_bytes()
     copriv("ledger", "epoch", bank, "--epsilon", "2", "--signed-off-by", "an officer")
     receipt = copriv("ledger", "receipt", bank).out.strip()
     bank.write_bytes(old)
+    for command in ("verify", "show", "receipt"):
+        outcome = copriv("ledger", command, bank)
+        assert outcome.code == 2
+        assert "rolled back: it has 3 entries, and it had 4" in outcome.err
+    monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / "another machine"))
     assert copriv("ledger", "verify", bank).code == 0
     outcome = copriv("ledger", "verify", bank, "--receipt", receipt)
     assert outcome.code == 2

@@ -13,13 +13,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from copriv.errors import BadInput
 from copriv.transport.authority import (
     Pair,
-    expires,
     identity_of,
     issue_client,
     issue_server,
     make_authority,
-    require_valid,
 )
+from copriv.transport.certificates import life_of, require_valid
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 IDENTITY = identity_of("owner", "first-bank", "9f3c")
@@ -146,18 +145,18 @@ def test_printing_a_pair_does_not_show_its_key(authority):
 
 
 def test_certificates_begin_a_day_early_and_end_with_their_authority():
-    authority = make_authority(NOW, days=100)
+    authority = make_authority(NOW, days=40)
     pair = issue_client(authority, IDENTITY, NOW)
-    assert expires(authority) == NOW + timedelta(days=100) == expires(pair)
-    assert expires(issue_client(authority, IDENTITY, NOW, days=7)) == NOW + timedelta(days=7)
+    assert life_of(authority.certificate).ends == NOW + timedelta(days=40) == life_of(pair.certificate).ends
+    assert life_of(issue_client(authority, IDENTITY, NOW, days=7).certificate).ends == NOW + timedelta(days=7)
     for behind in (timedelta(0), timedelta(hours=23)):
         require_valid(pair.certificate, NOW - behind)
-    require_valid(pair.certificate, NOW + timedelta(days=100))
+    require_valid(pair.certificate, NOW + timedelta(days=40))
 
 
 def test_an_expired_certificate_names_its_day_and_the_remedy(authority):
     pair = issue_client(authority, IDENTITY, datetime(2030, 5, 1, 12, 30, tzinfo=UTC), days=7)
-    with pytest.raises(BadInput, match=r"expired on 2030-05-08 12:30 UTC .*copriv learner invite NAME --again"):
+    with pytest.raises(BadInput, match=r"expired on 2030-05-08 12:30 UTC .*copriv owner request NAME --again"):
         require_valid(pair.certificate, datetime(2030, 5, 9, tzinfo=UTC))
 
 
@@ -168,7 +167,7 @@ def test_a_clock_that_is_far_behind_is_named(authority):
 
 def test_an_expired_authority_issues_nothing():
     old = make_authority(NOW - timedelta(days=20), days=10)
-    with pytest.raises(BadInput, match=r"expired.*new authority"):
+    with pytest.raises(BadInput, match=r"expired.*authority roll"):
         issue_client(old, IDENTITY, NOW)
 
 

@@ -15,7 +15,7 @@ from copriv.transport.authority import issue_server, make_authority
 from copriv.transport.broker import MOST_PENDING, Broker, Place, config_text, find_server, reload, running
 
 USERS = {
-    "copriv:owner:beta:2": subjects.owner_permissions("beta"),
+    "copriv:owner:beta:2": subjects.owner_permissions("beta", "2"),
     "copriv:learner:x:1": subjects.learner_permissions(),
 }
 

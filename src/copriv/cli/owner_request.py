@@ -1,0 +1,76 @@
+"""What `copriv owner request` and `renew` do: a key that never leaves this folder, and certificates for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import typer
+
+from copriv.cli.expiry import Expiry, expiry_of
+from copriv.errors import BadInput
+from copriv.owner.home import Home
+from copriv.transport.certificates import fingerprint, require_valid, split
+from copriv.transport.credentials import credentials_text, read_credentials
+from copriv.transport.invitation import Invitation, read_invitation
+from copriv.transport.pending import Pending, require_room_for_request
+from copriv.transport.request import make_request, request_text
+
+
+def run_request(name: str, folder: Path, out: Path, *, again: bool, as_json: bool) -> None:
+    """Make a key and keep it; write the request, which holds no secret."""
+    require_room_for_request(folder, again=again)
+    if (folder / "engagement.json").is_file() and Home(folder).engagement.owner != name:
+        owner = Home(folder).engagement.owner
+        raise BadInput(f"{folder} belongs to {owner!r}", remedy=f"make the request for {owner!r}", value=name)
+    if out.exists():
+        raise BadInput(f"{out} exists, and a request is never overwritten", remedy="choose another --out")
+    key, request = make_request(name)
+    Pending(folder).keep(key, request)
+    out.write_text(request_text(request), encoding="utf-8")
+    told = {"owner": name, "request": str(out), "fingerprint": request.fingerprint, "folder": str(folder)}
+    words = (
+        f"the request of {name} is {out}: send it to the learner; it holds no secret, and the key stays in {folder}\n"
+        f"fingerprint: {request.fingerprint}\n"
+        "read it out over the telephone: `copriv learner approve` must show the same"
+    )
+    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+
+
+def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
+    """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
+    home, invitation = Home(folder), read_invitation(invitation_file)
+    require_valid(invitation.certificate, datetime.now(UTC))
+    for what, given, held in (
+        ("owner", invitation.owner, home.engagement.owner),
+        ("study", invitation.terms().terms.digest(), home.study.terms.digest()),
+    ):
+        if given != held:
+            raise BadInput(
+                f"the invitation is for another {what}: {given}, and the folder's is {held}",
+                remedy="join with it in a folder of its own: copriv owner join",
+                value=given,
+            )
+    home.renew(invitation.host, invitation.port, secrets_of(invitation, folder))
+    told = {"owner": invitation.owner, "folder": str(folder), "broker": f"{invitation.host}:{invitation.port}"}
+    words = f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}"
+    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+
+
+def secrets_of(invitation: Invitation, folder: Path) -> dict[str, str]:
+    """What an owner's folder keeps of an invitation: whom to trust, and its own key with the certificate for it."""
+    pair = Pending(folder).pair_for(invitation)
+    return {"authority.pem": invitation.authority, "owner.key": credentials_text(pair)}
+
+
+def authorities_of(invitation: Invitation) -> str:
+    """The fingerprints of the authorities that an invitation asks to trust, to be compared by telephone."""
+    return ", ".join(fingerprint(root) for root in split(invitation.authority))
+
+
+def expiries_of(folder: Path) -> list[Expiry]:
+    """When the certificates of an owner's folder end."""
+    own = read_credentials(folder / "owner.key").certificate
+    roots = split((folder / "authority.pem").read_text(encoding="ascii"))
+    return [expiry_of("this owner", own), *(expiry_of("the authority", root) for root in roots)]

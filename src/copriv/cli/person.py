@@ -1,0 +1,27 @@
+"""The person at the keyboard: who it is, and what it says when it is asked."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Callable
+
+import typer
+from rich.console import Console
+
+
+def who(signed_off_by: str | None = None) -> str:
+    """Whoever signs: as named, else the user of this machine."""
+    if signed_off_by is not None:
+        return signed_off_by
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown user"
+
+
+def asker(console: Console) -> Callable[[str], bool] | None:
+    """Puts a question that is never answered by default; None if nobody is there."""
+    if not (console.is_terminal and sys.stdin is not None and sys.stdin.isatty()):
+        return None
+    return lambda question: typer.confirm(question, default=False, err=True)

@@ -1,0 +1,133 @@
+"""Joining a study with records that may be known: from which ledger it is paid, and what they have lost before."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.owner.book import Book
+from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
+from copriv.owner.declaration import declare_spent_and, lost_in_all, require_room, spent_in, undeclared
+from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
+from copriv.owner.registry import Found, Registry
+from copriv.owner.split import Split, split_rows
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The ledger that a study is paid from; decided, and not yet written.
+
+    Args:
+        settled: whose records they are.
+        ledger: where their ledger is, or will be.
+        split: all rows are private.
+        lost: what the records have lost before; None if nothing, or if they are new.
+    """
+
+    settled: Settled
+    ledger: Path
+    split: Split
+    lost: Guarantee | None
+
+    def notices(self) -> tuple[str, ...]:
+        """What a person has to know before it approves."""
+        told = []
+        if self.settled.dataset is not None:
+            known = "a new version of known records" if self.settled.new_version else "known records"
+            told.append(f"these are {known}, and their ledger pays: {self.ledger}")
+        if self.lost is not None:
+            loss = f"ε = {self.lost.epsilon:g}, δ = {self.lost.delta:g} for any one {UNIT} ({ADJACENCY})"
+            told.append(f"these records have spent {loss} in all before")
+        return tuple(told)
+
+    def require_room(self, guarantee: Guarantee, accountant: Accountant) -> None:
+        """Refuse a promise that the records cannot pay for; where no budget is declared, there is room."""
+        if not self.ledger.is_file():
+            return
+        with closing(SqliteLedger(self.ledger)) as ledger:
+            book = ledger.book()
+        if not undeclared(book):
+            require_room(book, budget_of(guarantee, accountant), str(self.ledger))
+
+    def take(self, owner: str, guarantee: Guarantee, accountant: Accountant) -> None:
+        """Make or take over the ledger, with a budget for this promise if none was declared; the file is on record."""
+        path, by = self.settled.found.path, self.settled.signed_off_by
+        dataset = fingerprint_of_file(path)
+        self.ledger.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            Registry() as registry,
+            closing(
+                open_settled(registry, self.settled, self.ledger, lambda: begin(owner, dataset, guarantee, accountant))
+            ) as ledger,
+        ):
+            registry.keep_split(self.settled.found.fingerprint, self.split)
+            if not ledger.book().is_for(dataset):
+                ledger.open_version(dataset, by)
+            if undeclared(ledger.book()):
+                declared = declare_spent_and(ledger.book(), budget_of(guarantee, accountant), guarantee.delta)
+                ledger.open_epoch(declared.guarantee, declared.budgets, by)
+
+
+def settle_joining(registry: Registry, found: Found, word: Word, given: Path | None, default: Path) -> Joining:
+    """Decide from which ledger a study on these records is paid; nothing is written.
+
+    Args:
+        registry: the user's registry.
+        found: the file of the records, as it is known.
+        word: what a person says about a file that looks like a known one.
+        given: the ledger that the person names, if any.
+        default: where a new ledger is made.
+    """
+    settled = settle(registry, found, word)
+    split = split_rows(registry.rows_of(found), np.empty(0, dtype=np.int64), "--public FILE")
+    check_split(registry, settled, split)
+    place = given or (default if settled.dataset is None else settled.dataset.ledger)
+    if settled.dataset is None and not place.is_file():
+        return Joining(settled, place.absolute(), split, None)
+    opened = SqliteLedger(place) if settled.dataset is None else open_registered(registry, settled.dataset, place)
+    with closing(opened) as ledger:
+        book = ledger.book()
+        if settled.dataset is None:
+            _require_unclaimed(registry, book, found.path)
+    lost = lost_in_all(book) if spent_in(book, "epsilon") or spent_in(book, "rho") else None
+    return Joining(settled, place.absolute(), split, lost)
+
+
+def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, place: Path) -> None:
+    """Refuse to answer from a file whose ledger is another one; what was joined elsewhere becomes known here."""
+    known = registry.known_file(registry.fingerprint(data))
+    mine = ledger.book().id
+    if known is None:
+        found, dataset = registry.lookup(data), registry.dataset_of_ledger(mine)
+        with registry.exclusive():
+            if dataset is None:
+                registry.register(found, place, mine)
+            else:
+                registry.add_version(dataset, found, "")
+    elif known.dataset is None or registry.dataset(known.dataset).ledger_id != mine:
+        other = "none: it was declared public" if known.dataset is None else registry.dataset(known.dataset).ledger
+        raise BadInput(
+            f"{place} is not the ledger of {data}; that is {other}",
+            remedy="one set of records has one budget: join again, with the ledger that the records have",
+            value=str(place),
+        )
+    ledger.keep_mark(registry.mark(mine))
+
+
+def _require_unclaimed(registry: Registry, book: Book, data: Path) -> None:
+    """A ledger that somebody names for a new file must have been made for it."""
+    claimed = registry.dataset_of_ledger(book.id)
+    if claimed is not None and not book.is_for(fingerprint_of_file(data)):
+        raise BadInput(
+            f"this ledger is that of {claimed.name!r}, and {data} looks like other records",
+            remedy=f"if they are the same records, --version-of {claimed.ledger}",
+            value=str(data),
+        )
+    book.require_dataset(fingerprint_of_file(data))

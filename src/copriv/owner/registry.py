@@ -1,0 +1,330 @@
+"""The registry of a user's datasets: one set of records has one ledger, wherever its file lies and however it is cut.
+
+It is a seat-belt against mistakes: a second folder, another partition, a new export of the same records. It is no
+defence against an owner that cheats itself, by deleting the registry, say. What it holds never leaves the machine.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+import msgspec
+import numpy as np
+
+from copriv.entropy import secure
+from copriv.errors import BadInput, BadTable, LedgerRefusal
+from copriv.owner.kinship import Kin, KnownFile, find_kin
+from copriv.owner.registry_store import Store
+from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, recognise
+from copriv.owner.split import Split, bits, pack, require_same_split
+from copriv.owner.watermark import Watermark
+from copriv.records.table import open_table
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One set of records, in one or several versions.
+
+    Args:
+        id: a random name that says nothing.
+        name: the name of its first file.
+        ledger: where its ledger was last seen.
+        ledger_id: the ledger's own id, by which it is known wherever it lies.
+        first_seen: when.
+    """
+
+    id: str
+    name: str
+    ledger: Path
+    ledger_id: str
+    first_seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the registry knows of a file.
+
+    Args:
+        path: the file.
+        fingerprint: the keyed hash of its bytes.
+        dataset: the dataset that has this very file as a version.
+        public: whether this very file was declared public.
+        kin: known files that it shares ids or rows with; the nearest first.
+        recognised: its rows and ids; None if the file itself is known, or is no table.
+    """
+
+    path: Path
+    fingerprint: bytes
+    dataset: Dataset | None
+    public: bool
+    kin: tuple[Kin, ...]
+    recognised: Recognised | None
+
+    @property
+    def known(self) -> bool:
+        """Whether these very bytes were seen before."""
+        return self.public or self.dataset is not None
+
+
+class Registry:
+    """The datasets of one user; safe under several processes at once.
+
+    Args:
+        folder: where it lies; by default $COPRIV_REGISTRY or the user's state folder. Made on first use.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._store = Store(folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where the registry lies."""
+        return self._store.folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the registry."""
+        self._store.close()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other processes out, from a last look at what is known to the entry that follows from it."""
+        with self._store.exclusive():
+            yield
+
+    def mark(self, ledger_id: str) -> Watermark:
+        """The high-water mark of a ledger, made if there is none."""
+        return self._store.mark(ledger_id)
+
+    def fingerprint(self, path: Path) -> bytes:
+        """The keyed hash of a file's bytes."""
+        return self._store.fingerprint(path)
+
+    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()) -> Found:
+        """What is known of a file: the very bytes, or records that it shares with known files.
+
+        Args:
+            path: a CSV or Parquet table; of any other file only the bytes are compared.
+            tell: is told how many rows of how many are read, if they have to be.
+            beside: sketches that are not registered, to be comparable with them as well.
+        """
+        fingerprint = self._store.fingerprint(path)
+        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
+        if rows:
+            dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
+            return Found(path, fingerprint, dataset, dataset is None, (), None)
+        known = self._files()
+        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
+        recognised = self._recognise(path, comparable, tell)
+        found = Found(path, fingerprint, None, public=False, kin=(), recognised=recognised)
+        if recognised is None:
+            return found
+        unrelated = self.unrelated_to(found)
+        return replace(found, kin=find_kin(recognised, (file for file in known if file.fingerprint not in unrelated)))
+
+    def look_again(self, found: Found) -> Found:
+        """The same file as it is known now, without reading it: something may have been registered since."""
+        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", found.fingerprint)
+        if not rows:
+            return found
+        dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
+        return replace(found, dataset=dataset, public=dataset is None, kin=())
+
+    def dataset(self, id: str) -> Dataset:  # noqa: A002 - the word of the field
+        """A dataset by its id."""
+        rows = self._store.rows("SELECT name, ledger, ledger_id, first_seen FROM dataset WHERE id = ?", id)
+        if not rows:
+            raise BadInput(f"the registry knows no dataset {id}", remedy="register its file first", value=id)
+        name, ledger, ledger_id, seen = msgspec.convert(rows[0], tuple[str, str, str, str])
+        return Dataset(id, name, Path(ledger), ledger_id, seen)
+
+    def dataset_of_ledger(self, ledger_id: str) -> Dataset | None:
+        """The dataset that a ledger is for, if it is registered."""
+        rows = self._store.rows("SELECT id FROM dataset WHERE ledger_id = ?", ledger_id)
+        return self.dataset(str(rows[0][0])) if rows else None
+
+    def datasets(self) -> list[Dataset]:
+        """All datasets, the oldest first."""
+        return [self.dataset(str(row[0])) for row in self._store.rows("SELECT id FROM dataset ORDER BY first_seen, id")]
+
+    def register(self, found: Found, ledger: Path, ledger_id: str) -> Dataset:
+        """A new dataset with its ledger, under `exclusive`; a file that is known already is refused."""
+        self._require_new(found)
+        dataset = Dataset(f"{secure().getrandbits(128):032x}", found.path.name, ledger.absolute(), ledger_id, _now())
+        with self._store.changing() as connection:
+            connection.execute(
+                "INSERT INTO dataset VALUES (?, ?, ?, ?, ?)",
+                (dataset.id, dataset.name, str(dataset.ledger), ledger_id, dataset.first_seen),
+            )
+            _keep_file(connection, found, dataset.id, "")
+        return dataset
+
+    def add_version(self, dataset: Dataset, found: Found, signed_off_by: str) -> None:
+        """A changed file of a known dataset, confirmed by a person."""
+        if found.dataset is not None and found.dataset.id == dataset.id:
+            return
+        self._require_new(found)
+        with self._store.changing() as connection:
+            _keep_file(connection, found, dataset.id, signed_off_by)
+
+    def note_ledger(self, dataset: Dataset, ledger: Path) -> None:
+        """The ledger of a dataset was found at another place."""
+        with self._store.changing() as connection:
+            connection.execute("UPDATE dataset SET ledger = ? WHERE id = ?", (str(ledger.absolute()), dataset.id))
+
+    def note_unrelated(self, found: Found, signed_off_by: str) -> None:
+        """A person says that a file has no record in common with those that it looks like."""
+        with self._store.changing() as connection:
+            for kin in found.kin:
+                connection.execute(
+                    "INSERT OR IGNORE INTO unrelated VALUES (?, ?, ?, ?)",
+                    (found.fingerprint, kin.file.fingerprint, signed_off_by, _now()),
+                )
+
+    def note_public(self, found: Found) -> None:
+        """A file whose rows are all public."""
+        if found.dataset is not None:
+            raise _private_as_public(found.path, found.dataset)
+        if not self.look_again(found).known:
+            with self._store.changing() as connection:
+                _keep_file(connection, found, None, "")
+
+    def unrelated_to(self, found: Found) -> set[bytes]:
+        """The fingerprints of files that a person has declared to be of other records than this one."""
+        rows = self._store.rows("SELECT other FROM unrelated WHERE file = ?", found.fingerprint)
+        return {msgspec.convert(row[0], bytes) for row in rows}
+
+    def rows_of(self, found: Found) -> int:
+        """How many rows a file has."""
+        if found.recognised is not None:
+            return found.recognised.rows
+        known = self.known_file(found.fingerprint)
+        return 0 if known is None else known.rows
+
+    def sketches_of(self, found: Found) -> tuple[Sketch, ...]:
+        """The sketches of a file: full ones if it was read just now, else those that are kept."""
+        if found.recognised is not None:
+            return found.recognised.sketches
+        known = self.known_file(found.fingerprint)
+        return () if known is None else known.sketches
+
+    def known_file(self, fingerprint: bytes) -> KnownFile | None:
+        """What is kept of a file."""
+        return next(iter(self._files(fingerprint)), None)
+
+    def known_files(self) -> list[KnownFile]:
+        """What is kept of every file."""
+        return self._files()
+
+    def keep_split(self, fingerprint: bytes, split: Split) -> None:
+        """Remember which rows of a file are public; rows once declared stay what they are, so it is written once."""
+        with self._store.changing() as connection:
+            known = self.known_file(fingerprint)
+            if known is not None and known.split is not None:
+                require_same_split(known.split, split)
+                return
+            connection.execute(
+                "INSERT INTO split VALUES (?, ?, ?, ?, ?)",
+                (fingerprint, pack(split.public), pack(split.private), split.options, split.seed),
+            )
+
+    def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
+        try:
+            table = open_table(path)
+        except BadTable:
+            return None
+        wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
+        return recognise(table, self._store.key, wanted, tell)
+
+    def _require_new(self, found: Found) -> None:
+        now = self.look_again(found)
+        if now.public:
+            raise _public_as_private(found.path)
+        if now.dataset is not None:
+            raise LedgerRefusal(
+                f"{found.path} is known, and its ledger is {now.dataset.ledger}",
+                remedy="use this ledger: one set of records has one budget",
+                value=str(now.dataset.ledger),
+            )
+
+    def _files(self, fingerprint: bytes | None = None) -> list[KnownFile]:
+        statement = "SELECT fingerprint, dataset, path, rows FROM file ORDER BY seen, fingerprint"
+        files = self._store.rows(statement)
+        return [self._file(row) for row in files if fingerprint is None or row[0] == fingerprint]
+
+    def _file(self, row: tuple[object, ...]) -> KnownFile:
+        fingerprint, dataset, path, rows = row
+        sketches = self._store.rows(
+            "SELECT kind, columns, distinct_hashes, hashes, places FROM sketch WHERE file = ?", fingerprint
+        )
+        splits = self._store.rows("SELECT public, private, options, seed FROM split WHERE file = ?", fingerprint)
+        return KnownFile(
+            fingerprint=msgspec.convert(fingerprint, bytes),
+            dataset=None if dataset is None else str(dataset),
+            path=Path(str(path)),
+            rows=msgspec.convert(rows, int),
+            sketches=tuple(_read_sketch(each) for each in sketches),
+            split=_read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
+        )
+
+
+def _keep_file(connection: sqlite3.Connection, found: Found, dataset: str | None, signed_off_by: str) -> None:
+    seen = found.recognised or Recognised(0, (), ())
+    columns = msgspec.json.encode(seen.columns).decode()
+    values = (found.fingerprint, dataset, str(found.path.absolute()), seen.rows, columns, _now(), signed_off_by)
+    connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    for sketch in seen.kept():
+        connection.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", (found.fingerprint, *_packed_sketch(sketch)))
+
+
+def _packed_sketch(sketch: Sketch) -> tuple[object, ...]:
+    columns = msgspec.json.encode(sketch.columns).decode()
+    hashes, places = sketch.hashes.astype("<u8").tobytes(), sketch.places.astype("<i8").tobytes()
+    return sketch.kind, columns, sketch.distinct, hashes, places
+
+
+def _read_sketch(row: tuple[object, ...]) -> Sketch:
+    kind, columns, distinct, hashes, places = msgspec.convert(row, tuple[Kind, str, int, bytes, bytes])
+    return Sketch(
+        kind,
+        msgspec.json.decode(columns, type=tuple[str, ...]),
+        distinct,
+        np.frombuffer(hashes, dtype="<u8").astype(np.uint64),
+        np.frombuffer(places, dtype="<i8").astype(np.int64),
+    )
+
+
+def _read_split(row: tuple[object, ...], rows: int) -> Split:
+    public, private, options, seed = msgspec.convert(row, tuple[bytes, bytes, str, int | None])
+    return Split(bits(public, rows), bits(private, rows), options, seed)
+
+
+def _private_as_public(path: Path, dataset: Dataset) -> BadInput:
+    return BadInput(
+        f"{path} is private: it is the file of the dataset {dataset.name!r}, whose ledger is {dataset.ledger}",
+        remedy="give another file of public rows; rows once private stay private",
+        value=str(path),
+    )
+
+
+def _public_as_private(path: Path) -> BadInput:
+    return BadInput(
+        f"{path} was declared public before, and cannot be protected any more",
+        remedy="rows once public stay public: give private records that were never declared public",
+        value=str(path),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,81 @@
+"""Terms outside their ranges are refused, whoever reads them."""
+
+import math
+
+import msgspec
+import pytest
+
+from copriv.errors import BadInput
+from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
+from copriv.protocol.terms import RANGES
+from copriv.simulation.plain_terms import plain_terms
+
+SHARED = {
+    "evaluations": {"evaluation_share": 0.1, "loss_bound": 1.0},
+    "evaluation_share": {"evaluations": 1, "loss_bound": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_every_number_has_a_range(name):
+    lowest, highest = RANGES[name]
+    wrong = [lowest - 1, highest * 2 + 1]
+    if isinstance(getattr(plain_terms(), name), float):
+        wrong += [math.nan, math.inf, -math.inf, 1.7e308]
+    for value in wrong:
+        with pytest.raises(BadInput, match=name.replace("_", " ")):
+            plain_terms(**{name: value}, **SHARED.get(name, {}))
+
+
+def test_a_huber_loss_without_a_threshold_is_refused():
+    assert plain_terms(threshold=0.0).threshold == 0
+    for threshold in (0.0, 5e-324):
+        with pytest.raises(BadInput, match="threshold"):
+            plain_terms(loss="huber", threshold=threshold)
+
+
+def test_the_box_that_made_records_overflow_is_refused():
+    for limit in (1.7e308, 1e155, 0.0, 5e-324):
+        with pytest.raises(BadInput, match="limit"):
+            plain_terms(limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("loss", "hinge"),
+        ("rule", "mine"),
+        ("central", "\x1b[2J"),
+        ("meeting", "never"),
+        ("clock", "sun"),
+        ("name", "a\x1b[31mb"),
+        ("name", "two\nlines"),
+        ("name", "n" * 201),
+        ("dictionary", "\x1b"),
+        ("dictionary", "a" * 65),
+    ],
+)
+def test_words_and_names(name, value):
+    with pytest.raises(BadInput) as caught:
+        plain_terms(**{name: value})
+    assert str(caught.value).isprintable()
+
+
+def test_a_study_file_is_held_to_the_same_ranges():
+    dictionary = {"columns": []}
+    study = StudyFile(plain_terms(dictionary=dictionary_digest(dictionary)), dictionary)
+    text = write_study(study)
+    assert read_study(text) == study
+    for line, hostile in (
+        ("limit = 2.0", "limit = 1.7e308"),
+        ("clip = 0.5", "clip = nan"),
+        ("limit = 2.0", "limit = inf"),
+    ):
+        assert line in text
+        with pytest.raises(BadInput):
+            read_study(text.replace(line, hostile))
+
+
+def test_what_is_agreed_otherwise_is_checked_too():
+    with pytest.raises(BadInput, match="clip"):
+        msgspec.structs.replace(plain_terms(), clip=0.0)
