@@ -49,10 +49,14 @@ _PLAIN: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study file: its name, and where it departs from the plain one. `None` takes an entry out."""
+    """A study file: its name, where it departs from the plain one, and whether an owner must answer it.
+
+    `None` in place of a value takes an entry out.
+    """
 
     name: str
     changes: Mapping[Entry, Any] = field(default_factory=dict)
+    honest: bool = False
 
     def text(self) -> str:
         """The file."""
@@ -117,7 +121,7 @@ def _of_types(name: str, kinds: Mapping[str, str]) -> Study:
 
 _TYPES = ("day", "moment", "instant", "blob", "amount", "flag", "grade", "tall", "short")
 
-PLAIN = Study("plain")
+PLAIN = Study("plain", honest=True)
 TYPED = (
     _of_types("every type as a number", dict.fromkeys(_TYPES, "number")),
     _of_types("every type as a day", dict.fromkeys(_TYPES, "day")),
@@ -125,8 +129,8 @@ TYPED = (
     _of_types("every type as a category", dict.fromkeys(_TYPES, "category")),
     _of_types("a list as a category", {"tags": "category", "age": "number"}),
 )
-WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6})
-MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1})
+WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
+MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
 OTHER_LOSSES = (
     _model("huber", loss="huber", threshold=1e-3),
     Study("labels", {("model", "loss"): "logistic", ("dictionary", "target", "kind"): "label"}),

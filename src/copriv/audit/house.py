@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO, TypeAlias
 
@@ -23,8 +24,11 @@ import numpy as np
 
 from copriv.audit.errands import Errand, models
 from copriv.errors import CoprivError
+from copriv.owner.dataset_ledger import Word
 from copriv.owner.home import Engagement, Home, Prepared, prepare
+from copriv.owner.joining import require_registered, settle_joining
 from copriv.owner.owner import Owner
+from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.meeting import Hello, encode_notice
@@ -38,6 +42,7 @@ Draw: TypeAlias = Callable[[], str]
 
 NAME = "audited"
 _INSTANCE = "0" * 16
+_SIGNED = "nobody"
 _MOST_NUMBERS = 1000
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
@@ -136,17 +141,27 @@ def _live(
     errands: Callable[[Terms, str, Sequence[Kind]], list[Errand]],
 ) -> None:
     terms = read_study(study).terms
-    engagement = _engage(terms, data, folder / "ledger.sqlite")
-    prepared = house.prepare(engagement, read_study(study))
-    home = Home.create(folder, engagement, study, {"owner.pem": "", "owner.key": "", "authority.pem": ""})
-    home.approve("nobody", "2026-01-01T00:00:00+00:00")
+    prepared = _join(house, folder, data, study)
     life.joined = True
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
     life.rows = np.vstack([prepared.sample.columns, prepared.sample.targets]).T
     kinds = [part.kind for part in prepared.promise.parts]
     hello = _serve(house, life, folder, errands(terms, NAME, kinds))
-    life.say("statement", house.state(home.study, hello, life.replies))
+    life.say("statement", house.state(prepared.study, hello, life.replies))
+
+
+def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
+    """Recognise, read, approve, and make folder and ledger, as `copriv owner join` does."""
+    found = read_study(study)
+    engagement = _engage(found.terms, data, folder / "ledger.sqlite")
+    with Registry() as registry:
+        joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
+    joining.require_room(engagement.guarantee, engagement.accountant)
+    prepared = house.prepare(engagement, found)
+    take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant)
+    Home.create(folder, engagement, study, {}, take).approve(_SIGNED, "2026-01-01T00:00:00+00:00")
+    return prepared
 
 
 def _engage(terms: Terms, data: Path, ledger: Path) -> Engagement:
@@ -186,6 +201,8 @@ def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], numb
     with _overhear(written):
         ledger = house.open_ledger(home, draw)
         try:
+            with Registry() as registry:
+                require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
             prepared = house.prepare(home.engagement, home.study)
             owner, log = home.open_owner(ledger, prepared), house.log(home, ledger, written)
             hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE)

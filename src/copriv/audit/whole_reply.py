@@ -118,9 +118,16 @@ def compare_all(house: House, case: Case) -> list[tuple[Odd, Comparison]]:
     with tempfile.TemporaryDirectory(prefix="copriv-audit-", dir=_scratch()) as scratch:
         base = _live(house, case, case.base, Path(scratch) / "base")
         return [
-            (odd, compare(base, _live(house, case, odd, Path(scratch) / f"odd-{place}"), case.place, fits=odd.fits))
+            (odd, _judge_pair(case, odd, base, _live(house, case, odd, Path(scratch) / f"odd-{place}")))
             for place, odd in enumerate(case.odds)
         ]
+
+
+def _judge_pair(case: Case, odd: Odd, base: Life, other: Life) -> Comparison:
+    """Owners that refuse an honest study show nothing, and pass nothing either."""
+    if case.study.honest and not base.replies:
+        return Comparison(f"an honest study is refused: {base.said[0].what}", 0.0, 0)
+    return compare(base, other, case.place, fits=odd.fits)
 
 
 def compare(first: Life, second: Life, place: int, *, fits: bool = True) -> Comparison:
