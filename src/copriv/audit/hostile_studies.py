@@ -124,10 +124,10 @@ _TYPES = ("day", "moment", "instant", "blob", "amount", "flag", "grade", "tall",
 PLAIN = Study("plain", honest=True)
 TYPED = (
     _of_types("every type as a number", dict.fromkeys(_TYPES, "number")),
-    _of_types("every type as a day", dict.fromkeys(_TYPES, "day")),
-    _of_types("every type as a month", dict.fromkeys(_TYPES, "month")),
     _of_types("every type as a category", dict.fromkeys(_TYPES, "category")),
     _of_types("a list as a category", {"tags": "category", "age": "number"}),
+    _of_types("every type as a day", dict.fromkeys(_TYPES, "day")),
+    _of_types("every type as a month", dict.fromkeys(_TYPES, "month")),
 )
 WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
 MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
@@ -144,6 +144,8 @@ OTHER_LOSSES = (
     ),
     _target("an ordinal target", categories=["1.0", "5.0", "Oslo"]),
     _target("an id as the target", name="id"),
+)
+OTHER_TARGETS = (
     _target("a day as the target", name="day"),
     _target("bytes as the target", name="blob", categories=["ab", "cd"]),
 )

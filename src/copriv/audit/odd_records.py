@@ -67,14 +67,16 @@ TYPED = (
     Odd("a flag that is missing", {"flag": b"maybe", "grade": b""}, {"flag": None, "grade": None, "short": math.inf}),
     Odd("bytes that are no text", {"blob": b"\xff\xfe", "city": b"\xc3\x28"}, {"blob": b"\xff\xfe\x00"}),
     Odd("no tags", {"tags": b""}, {"tags": None}),
-    Odd("tags with nothing in them", {"tags": b"[]"}, {"tags": [None, "a" * 1000]}),
+)
+IDS = (
     Odd("an id that repeats", {"id": b"1001"}, {"id": 1001}),
     Odd("an id that is missing", {"id": b""}, {"id": None}),
+    Odd("a duplicate of another record", usual_cells(0), usual(0)),
 )
 LINES = (
     Odd("an empty line", line=b"", formats=_CSV),
     Odd("a line of spaces", line=b"   \t ", formats=_CSV),
-    Odd("a line of separators", line=b"," * 15, formats=_CSV),
+    Odd("a line of separators", line=b"," * 6, formats=_CSV),
     Odd("too few cells", line=b"1,2", formats=_CSV),
     Odd("too many cells", line=b"1,2,3,Oslo" + b",9" * 200, formats=_CSV),
     Odd("a comment", line=b"# 1,2,3", formats=_CSV),
@@ -87,8 +89,9 @@ LINES = (
     Odd("a quote in a cell", line=b'1,2,3"4,5', formats=_CSV, fits=False),
     Odd("a record of two lines", line=b'1,2,"a\nb",4', formats=_CSV, fits=False),
 )
-DUPLICATE = Odd("a duplicate of another record", usual_cells(0), usual(0))
-ALL: tuple[Odd, ...] = (*NUMBERS, *TEXTS, *TYPED, *LINES, DUPLICATE)
+# What a table with few columns can hold, and everything.
+NARROW: tuple[Odd, ...] = (*NUMBERS, *TEXTS, *IDS, *LINES)
+ALL: tuple[Odd, ...] = (*NARROW, *TYPED)
 # Of what a study can aim at: a target that is missing, or sits on a centre, and both ends of the range of doubles.
 SHARP: tuple[Odd, ...] = (
     Odd("no target, new category", {"stay": b"", "city": b"Atlantis"}, {"stay": None, "city": "Atlantis"}),

@@ -36,6 +36,9 @@ SCHEMA: dict[str, pl.DataType] = {
     "stay": pl.Float64(),
 }
 RECORDS = 9
+# The columns that most studies need, and all of them.
+FEW = ("id", "age", "income", "city", "since", "grade", "stay")
+ALL = tuple(SCHEMA)
 _PHYSICAL: dict[str, pl.DataType] = {"day": pl.Int32(), "moment": pl.Int64(), "instant": pl.Int64()}
 
 
@@ -63,9 +66,9 @@ class Odd:
 USUAL = Odd("usual")
 
 
-def write_table(suffix: Suffix, odd: Odd, place: int, records: int = RECORDS) -> bytes:
+def write_table(suffix: Suffix, odd: Odd, place: int, records: int = RECORDS, columns: tuple[str, ...] = ALL) -> bytes:
     """The file: usual records, and the odd one in its place."""
-    return _as_csv(odd, place, records) if suffix == "csv" else _as_parquet(odd, place, records)
+    return (_as_csv if suffix == "csv" else _as_parquet)(odd, place, records, columns)
 
 
 def usual(row: int) -> dict[str, object]:
@@ -95,14 +98,14 @@ def usual_cells(row: int) -> dict[str, bytes]:
     return {name: _text(value) for name, value in usual(row).items()}
 
 
-def _as_csv(odd: Odd, place: int, records: int) -> bytes:
-    lines = [",".join(SCHEMA).encode()]
+def _as_csv(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
+    lines = [",".join(columns).encode()]
     for row in range(records):
         cells = usual_cells(row)
         if row == place:
             cells |= odd.cells
         whole = odd.line if row == place else None
-        lines.append(b",".join(cells[name] for name in SCHEMA) if whole is None else whole)
+        lines.append(b",".join(cells[name] for name in columns) if whole is None else whole)
     return b"\n".join(lines) + b"\n"
 
 
@@ -112,11 +115,10 @@ def _text(value: object) -> bytes:
     return b"x" if isinstance(value, list) else str(value).encode()
 
 
-def _as_parquet(odd: Odd, place: int, records: int) -> bytes:
+def _as_parquet(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
     rows = [usual(row) | (dict(odd.values) if row == place else {}) for row in range(records)]
-    columns = [_series(name, [row[name] for row in rows]) for name in SCHEMA]
     written = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(written)
+    pl.DataFrame([_series(name, [row[name] for row in rows]) for name in columns]).write_parquet(written)
     return written.getvalue()
 
 

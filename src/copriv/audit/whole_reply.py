@@ -25,7 +25,7 @@ from copriv.audit import hostile_studies, odd_records
 from copriv.audit.errands import Errand, brief, thorough
 from copriv.audit.hostile_studies import Study
 from copriv.audit.house import Exact, House, Life, Said, live, receipt
-from copriv.audit.raw_table import FORMATS, RECORDS, USUAL, Odd, Suffix, write_table
+from copriv.audit.raw_table import ALL, FEW, FORMATS, RECORDS, USUAL, Odd, Suffix, write_table
 from copriv.audit.subject import on_one_core
 from copriv.audit.verdict import Verdict
 from copriv.protocol.messages import Kind
@@ -52,6 +52,7 @@ class Case:
         place: the row that they replace.
         thorough: whether the owner is asked everything that it has a word for, or only what it answers.
         records: how many rows a file has.
+        columns: which columns it has.
     """
 
     study: Study
@@ -61,6 +62,7 @@ class Case:
     place: int = 3
     thorough: bool = False
     records: int = RECORDS
+    columns: tuple[str, ...] = FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,13 @@ def corpus() -> Iterator[Case]:
     """The cases of `copriv audit`: every record under the plain study, and the sharpest ones under all others."""
     studies, odds = hostile_studies, odd_records
     for suffix in FORMATS:
-        yield Case(studies.PLAIN, suffix, _of(odds.ALL, suffix))
+        yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
     for study, suffix in zip((studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[:2], thorough=True)
-    for study in studies.TYPED:
-        yield Case(study, "parquet", odds.TYPED[:6])
+    for study in studies.TYPED[:3]:
+        yield Case(study, "parquet", odds.TYPED, columns=ALL)
+    for study in studies.OTHER_TARGETS:
+        yield Case(study, "parquet", odds.SHARP[1:], odds.SHARP[0], columns=ALL)
     for study, suffix in zip((*studies.OTHER_LOSSES, *studies.HOSTILE), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[1:], odds.SHARP[0])
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
@@ -178,7 +182,7 @@ def _change(one: Exact, other: Exact) -> float:
 def _live(house: House, case: Case, odd: Odd, scratch: Path) -> Life:
     scratch.mkdir()
     data = scratch / f"records.{case.suffix}"
-    data.write_bytes(write_table(case.suffix, odd, case.place, case.records))
+    data.write_bytes(write_table(case.suffix, odd, case.place, case.records, case.columns))
     errands = _full if case.thorough else brief
     with _nobody_known(scratch / "registry"):
         return live(house, scratch / "owner", data, case.study.text(), errands)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from copriv.audit import errands, hostile_studies, odd_records
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.house import live, receipt
-from copriv.audit.raw_table import FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
+from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
 from copriv.audit.whole_reply import Case, audit_whole_reply, compare_all, corpus
 from copriv.cli.owner_serve import Log
 from copriv.cli.whole_reply_job import audited_house
@@ -259,7 +259,7 @@ def test_a_file_that_is_read_in_pieces():
     """Where the pieces are cut must not depend on a record either."""
     quotes = b",".join([b'"a,""b"', b'",,,,"'] * 2000)
     odds = (Odd("quotes and separators", line=quotes), Odd("nothing", line=b""))
-    case = Case(PLAIN, "csv", odds, place=30_000, records=40_000)
+    case = Case(PLAIN, "csv", odds, place=30_000, records=40_000, columns=ALL)
     assert len(write_table("csv", USUAL, 0, case.records)) > 4 << 20
     assert [seen.where for _, seen in compare_all(HOUSE, case)] == [None, None]
 
@@ -351,8 +351,15 @@ def records(draw, suffix):
 @st.composite
 def cases(draw):
     suffix = draw(st.sampled_from(FORMATS))
-    study = draw(st.one_of(studies(), st.sampled_from([PLAIN, *hostile_studies.TYPED, *hostile_studies.OTHER_LOSSES])))
-    return Case(study, suffix, (draw(records(suffix)),), place=draw(st.integers(0, RECORDS - 1)))
+    study = draw(
+        st.one_of(
+            studies(),
+            st.sampled_from(
+                [PLAIN, *hostile_studies.TYPED, *hostile_studies.OTHER_LOSSES, *hostile_studies.OTHER_TARGETS]
+            ),
+        )
+    )
+    return Case(study, suffix, (draw(records(suffix)),), place=draw(st.integers(0, RECORDS - 1)), columns=ALL)
 
 
 @given(cases())
