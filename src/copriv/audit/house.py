@@ -152,13 +152,13 @@ def _live(
 
 
 def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
-    """Recognise, read, approve, and make folder and ledger, as `copriv owner join` does."""
+    """Read, recognise, approve, and make folder and ledger, as `copriv owner join` does."""
     found = read_study(study)
     engagement = _engage(found.terms, data, folder / "ledger.sqlite")
+    prepared = house.prepare(engagement, found)
     with Registry() as registry:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
     joining.require_room(engagement.guarantee, engagement.accountant)
-    prepared = house.prepare(engagement, found)
     take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant)
     Home.create(folder, engagement, study, {}, take).approve(_SIGNED, "2026-01-01T00:00:00+00:00")
     return prepared
