@@ -21,10 +21,12 @@ from benchmarks.side_by_side import take_turns, tell
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Learning, attend
 from copriv.learner.roster import Roster, rule_of
+from copriv.learner.scrutiny import demands_of
 from copriv.owner.sqlite_ledger import connect as connect_durably
 from copriv.protocol.messages import Query
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.wire import encode
+from copriv.report.joint import promise_of
 from copriv.rules.paper import PaperState
 from copriv.simulation.plain_terms import plain_terms
 from copriv.simulation.rehearsal import learner_of, make_quarters
@@ -136,7 +138,12 @@ def _iterations(learner: NatsLearner, folder: Path) -> Iterator[None]:
     roster = Roster.of(learner.present)
     checkpoint = Checkpoint.create(folder / "checkpoint.sqlite", run="bench", terms="t", schedule="s")
     rule = rule_of(TERMS, roster)
-    learning: Learning[PaperState] = Learning(rule, roster.names, TERMS.digest(), checkpoint.run)
+    parameters = TERMS.parameters
+    demands = {
+        hello.owner: demands_of(promise_of(hello, TERMS).parts, parameters=parameters, records=hello.records)
+        for hello in roster.owners
+    }
+    learning: Learning[PaperState] = Learning(rule, roster.names, TERMS.digest(), checkpoint.run, demands)
     for iteration in attend(learning, learner, learner, checkpoint, horizon=TERMS.horizon):
         if iteration.refusal is not None:
             raise SystemExit(f"{iteration.refusal.owner} refuses: {iteration.refusal.text}")

@@ -36,6 +36,10 @@ _Name = Annotated[str, typer.Argument(help="The owner's name: letters, digits, -
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 _Days = Annotated[int, typer.Option("--days", help="How long each of its certificates is valid: 30 to 90.")]
 _Again = Annotated[bool, typer.Option("--again", help="Let an owner in a second time; its old certificate is revoked.")]
+_Records = Annotated[
+    int | None,
+    typer.Option("--records", help="The most records it may claim (default: 10 times what the study expects)."),
+]
 _HERE = Path("learner")
 
 authority = typer.Typer(
@@ -160,6 +164,7 @@ def invite(
     folder: _Folder = _HERE,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
     days: _Days = 60,
+    records: _Records = None,
     again: _Again = False,
     as_json: _Json = False,
 ) -> None:
@@ -169,7 +174,7 @@ def invite(
     """
     from copriv.cli.learner_job import run_invite
 
-    run_invite(name, folder, out or Path(f"{name}.invitation"), days, again=again, as_json=as_json)
+    run_invite(name, folder, out or Path(f"{name}.invitation"), days, records, again=again, as_json=as_json)
 
 
 @learner.command()
@@ -178,6 +183,7 @@ def approve(
     folder: _Folder = _HERE,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
     days: _Days = 60,
+    records: _Records = None,
     again: _Again = False,
     as_json: _Json = False,
 ) -> None:
@@ -187,7 +193,7 @@ def approve(
     """
     from copriv.cli.learner_approve import run_approve
 
-    run_approve(request, folder, out, days, again=again, as_json=as_json)
+    run_approve(request, folder, out, days, records, again=again, as_json=as_json)
 
 
 @learner.command()

@@ -19,13 +19,15 @@ from copriv.transport.rollover import dependents, retire, roll
 SHORTEST_DAYS, LONGEST_DAYS = 30, 90
 
 
-def run_approve(file: Path, folder: Path, out: Path | None, days: int, *, again: bool, as_json: bool) -> None:
+def run_approve(
+    file: Path, folder: Path, out: Path | None, days: int, records: int | None, *, again: bool, as_json: bool
+) -> None:
     """Answer a request with an invitation that holds no key."""
     quarters, request = Headquarters(folder), read_request(file)
     out = out or Path(f"{request.name}.invitation")
-    require_new(quarters, request.name, out, days, again=again)
+    require_new(quarters, request.name, out, days, records, again=again)
     serial = f"{secure().getrandbits(64):016x}"
-    invitation = quarters.approve(request, serial, now=datetime.now(UTC), days=days)
+    invitation = quarters.approve(request, serial, now=datetime.now(UTC), days=days, most_records=records or 0)
     write_invitation(invitation, out)
     authority = fingerprint(quarters.keys.signing().certificate)
     told = {
@@ -44,8 +46,10 @@ def run_approve(file: Path, folder: Path, out: Path | None, days: int, *, again:
     typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
-def require_new(quarters: Headquarters, name: str, out: Path, days: int, *, again: bool) -> None:
-    """Refuse to let somebody in twice, for too long, or over an existing file."""
+def require_new(quarters: Headquarters, name: str, out: Path, days: int, records: int | None, *, again: bool) -> None:
+    """Refuse to let somebody in twice, for too long, with nothing, or over an existing file."""
+    if records is not None and records < 1:
+        raise BadInput(f"--records is {records}", remedy="give at least 1", value=records)
     known = quarters.register().owners.get(name)
     if known is not None and not again:
         raise BadInput(

@@ -139,6 +139,7 @@ def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sa
     terms = msgspec.structs.replace(
         study.terms,
         name=options.name,
+        records=options.records,
         answers=study.promises[0].calibration.answers,
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,

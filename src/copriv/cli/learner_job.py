@@ -71,12 +71,14 @@ def _public_rows(study: Path) -> bytes:
     return b""
 
 
-def run_invite(name: str, folder: Path, out: Path, days: int, *, again: bool, as_json: bool) -> None:
+def run_invite(
+    name: str, folder: Path, out: Path, days: int, records: int | None, *, again: bool, as_json: bool
+) -> None:
     """Make an invitation."""
     require_name(name)
     quarters = Headquarters(folder)
-    require_new(quarters, name, out, days, again=again)
-    [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days)
+    require_new(quarters, name, out, days, records, again=again)
+    [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days, most_records=records or 0)
     write_invitation(invitation, out)
     _say(
         {"owner": name, "invitation": str(out), "days": days},

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from copriv.cli.learner_training import Trained, Trainer
 from copriv.cli.progress import bar, heed_termination
 from copriv.cli.train_options import read_trace
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
-from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.admission import most_records, objection
+from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.evaluation import Evaluation, combine
-from copriv.learner.learner import Iteration, Learning, Position, attend, check, train
 from copriv.learner.public_rows import read_sample
-from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
+from copriv.learner.roster import Roster
+from copriv.learner.scrutiny import check
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
 from copriv.report.joint import JointFigures, JointRun, joint_figures, promise_of, write_joint
 from copriv.report.model_file import read_model
-from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
-from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.manners import Manners
+from copriv.transport.nats_learner import NatsLearner
 from copriv.transport.renewal_desk import RenewalDesk
 from copriv.transport.upkeep import kept_up
 
-_ENOUGH_TROUBLE = 3
-_MODELS_KEPT = 200
 _PATIENCE_FOR_EVALUATION = 3
 
 
@@ -68,20 +67,11 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
         if finished.is_file():
             told = job.hand_out(roster, options.wait)
         else:
-            told = job.finish(job.train(roster, trace), roster, started)
+            told = job.finish(job.train(roster, trace), started)
     if as_json:
         typer.echo(msgspec.json.encode(told).decode())
     else:
         _show(told, Console())
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What training has left: where it stands, and how the owners did."""
-
-    learning: Learning[Any]
-    checkpoint: Checkpoint
-    position: Position[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,33 +127,10 @@ class Job:
 
     def train(self, roster: Roster, trace: Trace | None) -> Trained:
         """Meet owner after owner, from and to the checkpoint."""
-        checkpoint = self._checkpoint(roster)
-        rule = rule_of(self.terms, roster, self._prospects(roster))
-        learning = Learning(rule, roster.names, self.terms.digest(), checkpoint.run)
-        position, log = checkpoint.position(rule), checkpoint.log()
-        self.company.begin({hello.owner: hello for hello in roster.owners}, elapsed=log[-1].time if log else 0.0)
-        caps = {hello.owner: hello.answers for hello in roster.owners}
-        trouble = Trouble(self.company, self.console, caps, Counter(), Counter())
-        for entry in log:
-            trouble.note(entry.owner, entry.outcome, "")
-        horizon = meetings_of(self.terms, roster) if trace is None else len(trace)
-        with bar(self.console, "training, meeting by meeting") as tell:
-            for iteration in self._iterations(learning, checkpoint, position, trace, horizon):
-                _keep(checkpoint, rule, iteration, horizon, live=trace is None)
-                refusal = iteration.refusal
-                outcome, words = ("answer", "") if refusal is None else (refusal.reason, refusal.text)
-                trouble.note(iteration.query.owner, outcome, words)
-                tell(iteration.number, horizon)
-        checkpoint.flush()
-        return Trained(learning, checkpoint, checkpoint.position(rule) or learning.start())
-
-    def _prospects(self, roster: Roster) -> Prospects:
-        """What the rule may know of the owners' noise, from what they said of themselves; and the public rows."""
-        promises = [promise_of(hello, self.terms) for hello in roster.owners]
-        deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
         path = self.quarters.folder / "public.npz"
         public = read_sample(path.read_bytes()) if path.is_file() else None
-        return Prospects(deviations, promises[0].clip, promises[0].norm, public)
+        checkpoint = self._checkpoint(roster)
+        return Trainer(self.terms, self.company, self.console, checkpoint, roster, public, trace).run()
 
     def _checkpoint(self, roster: Roster) -> Checkpoint:
         path, terms = self.folder / "checkpoint.sqlite", self.terms.digest()
@@ -175,27 +142,16 @@ class Job:
         checkpoint.require(terms=terms, schedule=roster.digest())
         return checkpoint
 
-    def _iterations(
-        self,
-        learning: Learning[Any],
-        checkpoint: Checkpoint,
-        position: Position[Any] | None,
-        trace: Trace | None,
-        horizon: int,
-    ) -> Iterator[Iteration[Any]]:
-        if trace is not None:
-            return train(learning, trace.meetings, self.company, position)
-        return attend(learning, self.company, self.company, checkpoint, horizon=horizon, position=position)
-
-    def finish(self, trained: Trained, roster: Roster, started: float) -> JointFigures:
+    def finish(self, trained: Trained, started: float) -> JointFigures:
         """Evaluate if the terms allow it, write the run folder, and give everybody the model."""
         model = trained.learning.rule.model(trained.position.state)
-        answers = self._evaluate(trained, tuple(model.tolist()))
-        sizes = {hello.owner: hello.records for hello in roster.owners}
+        answers, caught = self._evaluate(trained, tuple(model.tolist()))
+        sizes = {hello.owner: hello.records for hello in trained.roster.owners}
         evaluation: Evaluation | None = combine(answers, sizes) if answers else None
         run = JointRun(
             study=self.quarters.study(),
-            roster=roster,
+            roster=trained.roster,
+            expelled=(*trained.expelled, *caught),
             log=trained.checkpoint.log(),
             model=model,
             evaluation=evaluation,
@@ -213,15 +169,22 @@ class Job:
         """The study is finished: give its model to owners that were not there at the end."""
         model = read_model(self.folder / "model.json")
         self.console.print("the study is finished; handing out its model", style="dim", highlight=False)
-        self.company.begin({hello.owner: hello for hello in roster.owners})
-        self.company.end(model.theta, everybody=roster.names, seconds=seconds)
-        return msgspec.json.decode((self.folder / "run.json").read_bytes(), type=JointFigures)
+        told = msgspec.json.decode((self.folder / "run.json").read_bytes(), type=JointFigures)
+        left = roster.without({out.owner for out in told.expelled})
+        for out in told.expelled:
+            self.company.expel(out.owner, {})
+        self.company.begin({hello.owner: hello for hello in left.owners})
+        self.company.end(model.theta, everybody=left.names, seconds=seconds)
+        return told
 
-    def _evaluate(self, trained: Trained, model: tuple[float, ...]) -> list[Answer]:
-        """Ask every owner that is there for its average loss at the model: a paid query of its own."""
+    def _evaluate(self, trained: Trained, model: tuple[float, ...]) -> tuple[list[Answer], list[Expelled]]:
+        """Ask every owner that is there for its average loss at the model: a paid query of its own.
+
+        Whoever lies now is named and not counted. The model stays: the others have paid for judging this very one.
+        """
+        learning, answers, caught = trained.learning, list[Answer](), list[Expelled]()
         if self.terms.evaluations == 0:
-            return []
-        learning, answers = trained.learning, []
+            return answers, caught
         for name in [name for name in learning.owners if name in self.company.present and self.quarters.admits(name)]:
             receipt = trained.position.receipts.get(name)
             query = Query(f"{learning.run}:evaluation", learning.terms, name, model, receipt, "loss")
@@ -231,40 +194,13 @@ class Job:
                     break
             else:
                 continue
-            checked = check(query, reply, 1)
-            answers.extend([checked] if isinstance(checked, Answer) else [])
-        return answers
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again."""
-
-    company: NatsLearner
-    console: Console
-    caps: Mapping[str, int]
-    answers: Counter[str]
-    counts: Counter[str]
-
-    def note(self, owner: str, outcome: str, text: str) -> None:
-        """Take note of what a meeting came to."""
-        if outcome == "answer":
-            self.answers[owner] += 1
-            if self.answers[owner] >= self.caps[owner]:
-                self.company.dismiss(owner)
-            return
-        self.counts[owner] += 1
-        if text:
-            self.console.print(f"note: {owner} refuses ({outcome}): {text}", style="dim", highlight=False)
-        if outcome == "exhausted":
-            self.company.dismiss(owner)
-        elif outcome not in {"failed", "garbage"} or self.counts[owner] % _ENOUGH_TROUBLE == 0:
-            self.company.send_away(owner)
-
-
-def _keep(checkpoint: Checkpoint, rule: Rule[Any], iteration: Iteration[Any], horizon: int, *, live: bool) -> None:
-    keep = iteration.number % max(1, horizon // _MODELS_KEPT) == 0
-    (checkpoint.hold if live else checkpoint.save)(rule, iteration, keep_model=keep)
+            checked = check(query, reply, 1, learning.demands[name].get("loss"))
+            if isinstance(checked, Answer):
+                answers.append(checked)
+            elif checked.reason == "garbage":
+                caught.append(Expelled(name, 0, f"in the evaluation, its answers for training stay: {checked.text}"))
+                self.company.dismiss(name)
+        return answers, caught
 
 
 def _require_sensible(options: RunOptions, quarters: Headquarters) -> None:
@@ -325,7 +261,7 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         pick=chance.randrange,
         jitter=chance.random,
         tell=say,
-        suits=terms.suits,
+        objects=lambda hello: _objection(quarters, terms, hello),
         revive=(lambda: None) if options.connect else quarters.keep_broker,
         settle=RenewalDesk(quarters, say).open,
     )
@@ -338,14 +274,20 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
             company.close()
 
 
+def _objection(quarters: Headquarters, terms: Terms, hello: Hello) -> str | None:
+    """Why an owner has no place in the study."""
+    most = quarters.most_records(hello.owner) or most_records(terms)
+    return objection(hello, terms, most, lambda owner: promise_of(owner, terms))
+
+
 def _show(told: JointFigures, console: Console) -> None:
-    table = Table(title=f"{told.study}: what each owner spent", title_justify="left")
+    table = Table(title=escape(f"{told.study}: what each owner spent"), title_justify="left")
     table.add_column("owner")
     for heading in ("records", "answers", "ε spent", "ε promised"):
         table.add_column(heading, justify="right")
     for entry in told.spent:
         answers = f"{entry.answers} of {entry.most_answers}"
-        table.add_row(entry.owner, f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}")
+        table.add_row(escape(entry.owner), f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}")
     console.print(table)
     if told.evaluation is not None:
         found = told.evaluation
@@ -353,6 +295,8 @@ def _show(told: JointFigures, console: Console) -> None:
             f"average loss on the owners' records, by paid queries: {found.average_loss:.5f} ± "
             f"{found.standard_error:.5f} (standard error of the noise)"
         )
+    for out in told.expelled:
+        console.print(f"{out.owner} was expelled ({out.taken_out} of its answers taken out): {out.why}", markup=False)
     if told.meetings < told.horizon:
         console.print(
             f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
@@ -363,4 +307,4 @@ def _show(told: JointFigures, console: Console) -> None:
         f"δ = {told.guarantee.delta:g}",
         style="dim",
     )
-    console.print(f"model, privacy statement and schedule: {told.run_folder}", style="dim")
+    console.print(f"model, privacy statement and schedule: {told.run_folder}", style="dim", markup=False)

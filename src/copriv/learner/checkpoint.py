@@ -3,17 +3,23 @@
 Along a known schedule every meeting is saved when it is over. In a live run it is held until the next query is put on
 record, and both are committed together: if the learner dies in between, it asks the same again and gets the same bytes.
 Where that query was announced by the record before, the commit goes on in the background while it is asked.
+
+Every answer is kept with the model at which it was asked for, so that an owner that is caught lying can be taken out:
+the model is then set up again from what the others have answered.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from copriv.errors import CoprivError
 from copriv.learner.learner import Iteration, Position
@@ -37,8 +43,14 @@ _SCHEMA = (
     query   TEXT NOT NULL,
     time    REAL NOT NULL,
     nano    INTEGER NOT NULL,
-    model   BLOB
+    model   BLOB,
+    theta   BLOB,
+    answer  BLOB
 ) STRICT""",
+)
+_EXPELLED = (
+    "CREATE TABLE IF NOT EXISTS expelled "
+    "(owner TEXT PRIMARY KEY, number INTEGER NOT NULL, why TEXT NOT NULL) STRICT, WITHOUT ROWID"
 )
 
 
@@ -55,6 +67,14 @@ class Entry(NamedTuple):
     query: str
     time: float
     nano: int
+
+
+class Expelled(NamedTuple):
+    """An owner that was caught lying: who, at which meeting, and what was wrong."""
+
+    owner: str
+    number: int
+    why: str
 
 
 class Checkpoint:
@@ -88,7 +108,7 @@ class Checkpoint:
         draft.touch(mode=0o600, exist_ok=False)
         connection = _connect(draft)
         connection.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA:
+        for statement in (*_SCHEMA, _EXPELLED):
             connection.execute(statement)
         connection.execute("INSERT INTO run VALUES (1, ?, ?, ?)", (run, terms, schedule))
         connection.execute("COMMIT")
@@ -166,14 +186,15 @@ class Checkpoint:
         reply, execute = iteration.reply, self._connection.execute
         outcome, nano = ("answer", reply.release.nano) if isinstance(reply, Answer) else (reply.reason, 0)
         model = rule.model(iteration.state).tobytes() if keep_model else None
+        kept = (_pack(iteration.query.theta), _pack(reply.values)) if isinstance(reply, Answer) else (None, None)
+        self._stand(rule, iteration.number, iteration.state)
         execute(
-            "INSERT INTO position VALUES (1, ?, ?) "
-            "ON CONFLICT (one) DO UPDATE SET number = excluded.number, state = excluded.state",
-            (iteration.number, rule.pack(iteration.state)),
-        )
-        execute(
-            "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (iteration.number, reply.owner, outcome, iteration.query.id, iteration.meeting.time, nano, model),
+            "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(iteration.number, reply.owner, outcome, iteration.query.id),
+                *(iteration.meeting.time, nano, model, *kept),
+            ),
         )
         execute("DELETE FROM unanswered WHERE owner = ?", (reply.owner,))
         if isinstance(reply, Answer):
@@ -182,6 +203,45 @@ class Checkpoint:
                 (reply.owner, reply.receipt),
             )
 
+    def _stand(self, rule: Rule[State], number: int, state: State) -> None:
+        self._connection.execute(
+            "INSERT INTO position VALUES (1, ?, ?) "
+            "ON CONFLICT (one) DO UPDATE SET number = excluded.number, state = excluded.state",
+            (number, rule.pack(state)),
+        )
+
+    def expel(self, rule: Rule[State], iteration: Iteration[Any], state: State, why: str) -> None:
+        """Put the meeting on record at which an owner was caught, and the state without it: both or neither.
+
+        Args:
+            rule: for the owners that are left.
+            iteration: the meeting; its own state is not kept.
+            state: what the answers of the others lead to.
+            why: what was wrong.
+        """
+        owner = iteration.query.owner
+        self.flush()
+        with self._transaction():
+            self._write(rule, replace(iteration, state=state), keep_model=False)
+            self._connection.execute("INSERT INTO expelled VALUES (?, ?, ?)", (owner, iteration.number, why))
+            self._connection.execute("UPDATE unanswered SET sequel = NULL WHERE sequel IS NOT NULL")
+            self._connection.execute("UPDATE reply SET model = NULL WHERE model IS NOT NULL")
+
+    def expelled(self) -> list[Expelled]:
+        """Who was caught lying, in the order of the meetings."""
+        return [Expelled(*row) for row in self._select("SELECT owner, number, why FROM expelled ORDER BY number")]
+
+    def answers(self) -> list[tuple[str, FloatArray, FloatArray]]:
+        """Every answer absorbed so far, in order: whose, asked where, its numbers."""
+        rows = self._select("SELECT owner, theta, answer FROM reply WHERE outcome = 'answer' ORDER BY number")
+        if any(answer is None for _, _, answer in rows):
+            raise CoprivError(
+                f"the checkpoint {self._path} was begun by a version that did not keep answers",
+                remedy="start the study anew, without the owner that was caught: its answers cannot be taken out",
+                value=str(self._path),
+            )
+        return [(owner, np.frombuffer(theta), np.frombuffer(answer)) for owner, theta, answer in rows]
+
     def log(self) -> list[Entry]:
         """Every meeting so far, in order."""
         rows = self._select("SELECT number, owner, outcome, query, time, nano FROM reply ORDER BY number")
@@ -189,8 +249,6 @@ class Checkpoint:
 
     def models(self) -> dict[int, FloatArray]:
         """The models that were kept, by iteration."""
-        import numpy as np
-
         rows = self._select("SELECT number, model FROM reply WHERE model IS NOT NULL ORDER BY number")
         return {number: np.frombuffer(model, dtype=np.float64) for number, model in rows}
 
@@ -236,16 +294,26 @@ class Checkpoint:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Checkpoints of the first version name no sequels, and keep receipts as NUMBER and HEAD."""
-    columns = [row[1] for row in connection.execute("PRAGMA table_info (unanswered)")]
-    if columns and "sequel" not in columns:
-        connection.execute("ALTER TABLE unanswered ADD COLUMN sequel TEXT")
+    """Older checkpoints name no sequels, keep receipts as NUMBER and HEAD, keep no answers, and expel nobody."""
+    for table, column, kind in (
+        ("unanswered", "sequel", "TEXT"),
+        ("reply", "theta", "BLOB"),
+        ("reply", "answer", "BLOB"),
+    ):
+        known = [row[1] for row in connection.execute(f"PRAGMA table_info ({table})")]
+        if known and column not in known:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+    connection.execute(_EXPELLED)
     if [row[1] for row in connection.execute("PRAGMA table_info (receipt)")]:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(_SCHEMA[3])
         connection.execute("INSERT INTO newest_receipt SELECT owner, sequence || ':' || head FROM receipt")
         connection.execute("DROP TABLE receipt")
         connection.execute("COMMIT")
+
+
+def _pack(numbers: Sequence[float]) -> bytes:
+    return np.asarray(numbers, dtype=np.float64).tobytes()
 
 
 def _synchronise_directory(directory: Path) -> None:

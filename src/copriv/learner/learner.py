@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from copriv.learner.scrutiny import Demands, check, garbage
 from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
 from copriv.rules.rule import Rule
@@ -63,12 +65,14 @@ class Learning(Generic[State]):
         owners: the owners' names, in the order of the rule and the schedule.
         terms: digest of the agreed terms.
         run: a name for this run, unique to it; query ids start with it.
+        demands: what the answers of each owner must be; without, only their form counts.
     """
 
     rule: Rule[State]
     owners: Sequence[str]
     terms: str
     run: str
+    demands: Demands = field(default_factory=dict)
 
     def start(self) -> Position[State]:
         """Before the first meeting."""
@@ -87,6 +91,22 @@ class Learning(Generic[State]):
         theta = self.rule.question(position.state, owner)
         identity = f"{self.run}:{position.number + 1}"
         return Query(identity, self.terms, name, tuple(theta.tolist()), position.receipts.get(name), self.rule.asks)
+
+    def take(self, position: Position[State], owner: int, query: Query, reply: Reply) -> tuple[Position[State], Reply]:
+        """The position after a reply, and the reply as it counts: one that cannot be used is refused as garbage."""
+        demand = self.demands.get(query.owner, {}).get(query.kind)
+        checked = check(query, reply, self.rule.answer_size, demand)
+        with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
+            after = self.absorb(position, owner, query, checked)
+            if after.state is position.state or self._is_sound(after.state, owner):
+                return after, checked
+        refused = garbage(query, "leads to a model that is not finite")
+        return self.absorb(position, owner, query, refused), refused
+
+    def _is_sound(self, state: State, owner: int) -> bool:
+        """Whether the model, and what the owner would be asked next, are finite."""
+        numbers = (self.rule.model(state), self.rule.question(state, owner))
+        return all(all(map(math.isfinite, each.tolist())) for each in numbers)
 
     def absorb(self, position: Position[State], owner: int, query: Query, reply: Reply) -> Position[State]:
         """The position after a reply."""
@@ -144,8 +164,7 @@ def train(
         query = learning.question(here, meeting.owner)
         while isinstance(reply := transport.ask(query), Silence):
             pass
-        checked = check(query, reply, learning.rule.answer_size)
-        here = learning.absorb(here, meeting.owner, query, checked)
+        here, checked = learning.take(here, meeting.owner, query, reply)
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
@@ -191,8 +210,7 @@ def attend(
                 pledged = 0
             continue
         pledged = max(pledged - 1, 0)
-        checked = check(query, reply, learning.rule.answer_size)
-        here = learning.absorb(here, meeting.owner, query, checked)
+        here, checked = learning.take(here, meeting.owner, query, reply)
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
@@ -203,14 +221,3 @@ def _whoever_comes(company: Company, journal: Journal, number: int) -> Meeting |
         journal.flush()
         meeting = company.wait(number)
     return meeting
-
-
-def check(query: Query, reply: Reply, expected: int) -> Reply:
-    """The reply, if it is one of so many numbers to this query; else the learner's refusal, and training goes on."""
-    if isinstance(reply, Refusal):
-        return Refusal(query.id, query.owner, reply.reason, reply.text)
-    finite = len(reply.values) == expected and all(map(math.isfinite, reply.values))
-    if reply.id == query.id and reply.owner == query.owner and finite:
-        return reply
-    text = f"the answer of {query.owner!r} to {query.id!r} is not {expected} finite numbers for that query"
-    return Refusal(query.id, query.owner, "garbage", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,10 @@ class Roster(msgspec.Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         """The owners' names."""
         return tuple(hello.owner for hello in self.owners)
+
+    def without(self, expelled: Collection[str]) -> Roster:
+        """The same owners but for some, in the same order."""
+        return Roster(tuple(hello for hello in self.owners if hello.owner not in expelled))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ Amount(nano=10000000, measure='epsilon')
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from copriv.errors import BadInput
 from copriv.privacy.calibration import Calibration
@@ -20,12 +22,12 @@ from copriv.privacy.sensitivity import Sensitivity
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy answer: by which mechanism it left, how far one record could have moved it, what it cost."""
 
-    query: str
-    mechanism: str
-    scale: float
-    sensitivity: float
-    norm: str
-    nano: int
+    query: Annotated[str, Meta(max_length=200)]
+    mechanism: Annotated[str, Meta(max_length=40)]
+    scale: Annotated[float, Meta(gt=0)]
+    sensitivity: Annotated[float, Meta(gt=0)]
+    norm: Annotated[str, Meta(max_length=40)]
+    nano: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     measure: Measure
 
     @property

@@ -3,20 +3,33 @@
 An owner says hello and is welcomed or turned away. In a *broadcast* study the learner calls for work and owners claim
 it; in a *request* study owners claim whenever their clock ticks. A claim costs nothing: only a query is ever paid for.
 Every message carries the hash of the terms; whoever has other terms is not heard.
+
+Names and instances become parts of subjects, and numbers of owners enter the rule, so decoding itself refuses what is
+out of range or could be anything but plain text. What is refused is ignored.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from copriv.errors import ProtocolError
+from copriv.privacy.accounting import Accountant
+from copriv.protocol.text import is_plain
 
 Stage = Literal["waiting", "training", "ended"]
 Purpose = Literal["roll", "work", "end"]
 
 LONGEST_HELLO = 4096
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,59}\Z"
+_LONGEST_WORDS = 500
+
+_Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+_Name = Annotated[str, Meta(pattern=NAME)]
+_Instance = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z")]
+_Number = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
@@ -34,21 +47,21 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
         rate: of its Poisson clock; 0 if it is always on.
     """
 
-    terms: str
-    owner: str
-    instance: str
-    records: int
-    nano_epsilon: int
-    delta: float
-    accountant: str
-    answers: int
-    rate: float = 0.0
+    terms: _Digest
+    owner: _Name
+    instance: _Instance
+    records: Annotated[int, Meta(ge=1, le=10**12)]
+    nano_epsilon: Annotated[int, Meta(ge=1, le=10**18)]
+    delta: Annotated[float, Meta(ge=0, lt=1)]
+    accountant: Accountant
+    answers: Annotated[int, Meta(ge=1, le=10**9)]
+    rate: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
 
 
 class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
     """The learner has taken note of an owner, and says how far the study is; at the end, with the model."""
 
-    terms: str
+    terms: _Digest
     stage: Stage
     theta: tuple[float, ...] = ()
 
@@ -56,26 +69,30 @@ class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
 class TurnedAway(msgspec.Struct, frozen=True, tag="turned away"):
     """The learner has no place for this owner: `final` means that asking again is of no use."""
 
-    terms: str
-    text: str
+    terms: _Digest
+    text: Annotated[str, Meta(max_length=_LONGEST_WORDS)]
     final: bool
+
+    def __post_init__(self) -> None:
+        if not is_plain(self.text):
+            raise ValueError("text that cannot be shown")
 
 
 class Call(msgspec.Struct, frozen=True, tag="call"):
     """The learner speaks to all owners: say hello; claim meeting `number`; it is over, say hello to get the model."""
 
-    terms: str
+    terms: _Digest
     purpose: Purpose
-    number: int = 0
+    number: _Number = 0
 
 
 class Claim(msgspec.Struct, frozen=True, tag="claim"):
     """An owner is ready to be asked; in a broadcast study, for meeting `number`."""
 
-    terms: str
-    owner: str
-    instance: str
-    number: int = 0
+    terms: _Digest
+    owner: _Name
+    instance: _Instance
+    number: _Number = 0
 
 
 Notice: TypeAlias = Hello | Welcome | TurnedAway | Call | Claim
@@ -87,8 +104,8 @@ _decoder: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Hello | Welc
 def encode_notice(notice: Notice) -> bytes:
     """The bytes of a notice.
 
-    >>> decode_notice(encode_notice(Claim("t", "bank", "x", 3)))
-    Claim(terms='t', owner='bank', instance='x', number=3)
+    >>> decode_notice(encode_notice(Claim("0" * 64, "bank", "a7", 3))).instance
+    'a7'
     """
     return _encoder.encode(notice)
 

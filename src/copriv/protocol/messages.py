@@ -8,14 +8,18 @@ How learner and owners find each other is said in `meeting`.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from copriv.privacy.release import Release
+from copriv.protocol.text import is_plain
 
 Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"]
 Kind = Literal["gradient", "moments", "loss"]
+
+LONGEST_TEXT = 500
 
 
 class Query(msgspec.Struct, frozen=True, tag="query"):
@@ -45,13 +49,18 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
 class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
     """The owner says no; the words depend on the query and the account, never on a record.
 
-    One reason is the learner's own word: an answer that is not one to the query was "garbage".
+    One reason is the learner's own word: an answer that is not one to the query was "garbage". The text is printable
+    and short, or the refusal is not read.
     """
 
     id: str
     owner: str
     reason: Reason
-    text: str
+    text: Annotated[str, Meta(max_length=LONGEST_TEXT)]
+
+    def __post_init__(self) -> None:
+        if not is_plain(self.text):
+            raise ValueError("text that cannot be shown")
 
 
 Reply: TypeAlias = Answer | Refusal

@@ -38,6 +38,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "evaluations": (0, 10**6),
     "evaluation_share": (0, 1 - 1e-9),
     "loss_bound": (0, 1e12),
+    "records": (0, 10**12),
 }
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
@@ -76,6 +77,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluations: how often an owner may be asked for its average loss.
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
+        records: how many records each owner is expected to have; 0 if that is not said.
     """
 
     loss: str
@@ -100,6 +102,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     evaluations: int = 0
     evaluation_share: float = 0.0
     loss_bound: float = 0.0
+    records: int = 0
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in RANGES.items():
@@ -132,7 +135,7 @@ def _require_range(name: str, value: float, lowest: float, highest: float) -> No
     if not lowest <= value <= highest:
         words = name.replace("_", " ")
         raise BadInput(
-            f"the {words} of the terms is {value:g}",
+            f"the {words} is {value:g}",
             remedy=f"give a number from {lowest:g} to {highest:g}",
             value=value,
         )

@@ -6,13 +6,14 @@ their answers, so all of it may be passed on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from copriv.learner.checkpoint import Entry
+from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster, meetings_of
 from copriv.owner.promise import Promise, make_promise
@@ -25,7 +26,7 @@ from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.report.figures import GuaranteeShown, Spending
 from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.statement import Statement, owner_statement, write_statement
+from copriv.report.statement import ExpelledStatement, Statement, owner_statement, write_statement
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
@@ -40,6 +41,15 @@ class Judged(msgspec.Struct):
     standard_error: float
     owners: int
     records: int
+
+
+class ShownOut(msgspec.Struct):
+    """An owner that was caught lying: at which meeting (0: in the evaluation), why, and what was taken out."""
+
+    owner: str
+    meeting: int
+    taken_out: int
+    why: str
 
 
 class JointFigures(msgspec.Struct):
@@ -67,14 +77,16 @@ class JointFigures(msgspec.Struct):
     terms: str
     seconds: float
     run_folder: str
+    expelled: list[ShownOut] = []
 
 
 @dataclass(frozen=True, slots=True)
 class JointRun:
-    """A finished study, before it is told."""
+    """A finished study, before it is told; the roster has those that are left, the log every meeting."""
 
     study: StudyFile
     roster: Roster
+    expelled: Sequence[Expelled]
     log: Sequence[Entry]
     model: FloatArray
     evaluation: Evaluation | None
@@ -91,17 +103,29 @@ class JointRun:
         """The study's dictionary."""
         return Dictionary.from_study(self.study.dictionary)
 
+    def meetings(self) -> list[Entry]:
+        """The meetings with those that are left."""
+        return [entry for entry in self.log if entry.owner in self.roster.names]
+
     def trace(self) -> Trace:
-        """Who was met when: the schedule that another run may replay."""
+        """Who was met when, of those that are left: the schedule that another run may replay."""
         places = {name: place for place, name in enumerate(self.roster.names)}
-        met = [places[entry.owner] for entry in self.log]
-        return Trace.of([entry.time for entry in self.log], met, owners=len(places))
+        meetings = self.meetings()
+        met = [places[entry.owner] for entry in meetings]
+        return Trace.of([entry.time for entry in meetings], met, owners=len(places))
+
+    def shown_out(self) -> list[ShownOut]:
+        """Who was caught, as it is shown."""
+        given = Counter(entry.owner for entry in self.log if entry.outcome == "answer")
+        taken_out = {out.owner: given[out.owner] if out.number else 0 for out in self.expelled}
+        return [ShownOut(out.owner, out.number, taken_out[out.owner], out.why) for out in self.expelled]
 
 
 def joint_figures(run: JointRun) -> JointFigures:
     """The figures of a finished study."""
     terms, dictionary, spent = run.terms, run.dictionary(), _spending(run)
     refusals = [entry.outcome for entry in run.log if entry.outcome != "answer"]
+    met = len(run.meetings())
     found = run.evaluation
     return JointFigures(
         study=terms.name,
@@ -110,7 +134,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         features=dictionary.features,
         rule=terms.rule,
         horizon=meetings_of(terms, run.roster),
-        meetings=len(run.log),
+        meetings=met,
         meeting=terms.meeting,
         clock=terms.clock,
         guarantee=GuaranteeShown(max(entry.promised for entry in spent), max(entry.delta for entry in spent)),
@@ -126,6 +150,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         terms=terms.digest(),
         seconds=run.seconds,
         run_folder=str(run.folder),
+        expelled=run.shown_out(),
     )
 
 
@@ -153,7 +178,8 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = run.roster.names
+    names = (*run.roster.names, *(out.owner for out in run.expelled if out.owner not in run.roster.names))
+    shown = [name if name in run.roster.names else f"{name} (expelled)" for name in names]
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "c"}):
         figure, axes = plt.subplots(figsize=(6.4, min(8.0, 1.6 + 0.22 * len(names))), layout="constrained")
         for answered, colour, label in ((True, _BLUE, "answer"), (False, _ORANGE, "refusal")):
@@ -162,7 +188,7 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
                 times, places = [entry.number for entry in met], [names.index(entry.owner) for entry in met]
                 axes.scatter(times, places, s=30, marker="|", color=colour, label=label)
         axes.set_xlabel("meeting k")
-        axes.set_yticks(range(len(names)), names if len(names) <= 30 else [""] * len(names))
+        axes.set_yticks(range(len(names)), shown if len(names) <= 30 else [""] * len(names))
         axes.set_title(f"who answered when: {len(names)} owners", fontsize=10, loc="left")
         paths = [folder / f"meetings.{kind}" for kind in ("png", "svg")]
         for path in paths:
@@ -204,4 +230,6 @@ def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
         owner_statement(entry, promise_of(hello, run.terms))
         for hello, entry in zip(run.roster.owners, spent, strict=True)
     ]
-    return Statement(UNIT, ADJACENCY, "secure", private=True, terms=run.terms.digest(), owners=owners)
+    expelled = [ExpelledStatement(out.owner, out.why) for out in run.expelled]
+    terms = run.terms.digest()
+    return Statement(UNIT, ADJACENCY, "secure", private=True, terms=terms, owners=owners, expelled=expelled)

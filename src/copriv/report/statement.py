@@ -66,6 +66,13 @@ class OwnerStatement(msgspec.Struct):
     accountant: str
 
 
+class ExpelledStatement(msgspec.Struct):
+    """An owner that was caught lying, and what was wrong."""
+
+    owner: str
+    why: str
+
+
 class Statement(msgspec.Struct):
     """The privacy statement of a run."""
 
@@ -78,6 +85,7 @@ class Statement(msgspec.Struct):
     protected: tuple[str, ...] = PROTECTED
     not_protected: tuple[str, ...] = NOT_PROTECTED
     assumed: tuple[str, ...] = ASSUMED
+    expelled: list[ExpelledStatement] = []
 
 
 def state(run: Run) -> Statement:

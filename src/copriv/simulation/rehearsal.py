@@ -23,7 +23,8 @@ from copriv.transport import subjects
 from copriv.transport.credentials import replace_file, write_credentials
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.link import Link
-from copriv.transport.nats_learner import Manners, NatsLearner
+from copriv.transport.manners import Manners
+from copriv.transport.nats_learner import NatsLearner
 from copriv.transport.nats_owner import Desk, serve
 from copriv.transport.renewal_desk import RenewalDesk
 
@@ -132,9 +133,14 @@ def attended(quarters: Headquarters, guests: Sequence[Guest], terms: Terms) -> I
 
 @contextmanager
 def learner_of(
-    quarters: Headquarters, terms: Terms, *, deadline: float = 30.0, tell: Callable[[str], None] = lambda _words: None
+    quarters: Headquarters,
+    terms: Terms,
+    *,
+    deadline: float = 30.0,
+    tell: Callable[[str], None] = lambda _words: None,
+    objects: Callable[[Hello], str | None] | None = None,
 ) -> Iterator[NatsLearner]:
-    """The learner's side, connected."""
+    """The learner's side, connected; it objects to nobody unless it is told how."""
     chance = secure()
     manners = Manners(
         terms=terms.digest(),
@@ -146,6 +152,7 @@ def learner_of(
         jitter=chance.random,
         tell=tell,
         settle=RenewalDesk(quarters, tell).open,
+        objects=objects,
     )
     learner = NatsLearner(quarters.link(), manners, _word())
     try:

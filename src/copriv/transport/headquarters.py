@@ -35,13 +35,15 @@ _SMALLEST_LIMIT = 16_384
 class Member(msgspec.Struct, frozen=True):
     """One invited owner: the identity that the broker knows it by, since when, and whether it still does.
 
-    `days` is how long each of its certificates lasts.
+    `days` is how long each of its certificates lasts; `most_records` is the most records that it may claim, 0 where the
+    invitation does not say.
     """
 
     identity: str
     invited: str
     revoked: bool = False
     days: float = DAYS
+    most_records: int = 0
 
 
 class Register(msgspec.Struct, frozen=True):
@@ -143,30 +145,40 @@ class Headquarters:
         member = self.register().owners.get(owner)
         return member is not None and not member.revoked
 
+    def most_records(self, owner: str) -> int:
+        """The most records that an owner may claim by its invitation; 0 if that does not say."""
+        member = self.register().owners.get(owner)
+        return 0 if member is None else member.most_records
+
     def invited(self) -> list[str]:
         """The owners that may take part, in the order of their names."""
         return sorted(name for name in self.register().owners if self.admits(name))
 
-    def invite(self, owners: Mapping[str, str], *, now: datetime, days: float = DAYS) -> list[Invitation]:
+    def invite(
+        self, owners: Mapping[str, str], *, now: datetime, days: float = DAYS, most_records: int = 0
+    ) -> list[Invitation]:
         """For rehearsals on one machine: keys and certificates for owners, of which older ones are revoked.
 
         Args:
             owners: by name, the serial of the new identity.
             now: when.
             days: how long the certificates are valid.
+            most_records: the most records that each of them may claim; 0 for what the study says.
         """
         self._require_rehearsal()
         authority = self.keys.signing()
         identities = {owner: identity_of("owner", owner, serial) for owner, serial in owners.items()}
         pairs = {owner: issue_client(authority, identity, now, days) for owner, identity in identities.items()}
         certificates = {owner: pair.certificate for owner, pair in pairs.items()}
-        members = {owner: self._member(identity, now, days) for owner, identity in identities.items()}
+        members = {owner: self._member(identity, now, days, most_records) for owner, identity in identities.items()}
         return [
             msgspec.structs.replace(invitation, key=pairs[invitation.owner].key)
             for invitation in self._admit(members, certificates)
         ]
 
-    def approve(self, request: Request, serial: str, *, now: datetime, days: float = DAYS) -> Invitation:
+    def approve(
+        self, request: Request, serial: str, *, now: datetime, days: float = DAYS, most_records: int = 0
+    ) -> Invitation:
         """The answer to an owner's request: a certificate for its key, which the learner never sees.
 
         Args:
@@ -174,15 +186,17 @@ class Headquarters:
             serial: of its new identity; an older one is revoked.
             now: when.
             days: how long each of its certificates is valid.
+            most_records: the most records that it may claim; 0 for what the study says.
         """
         identity = identity_of("owner", request.name, serial)
         key = public_key_of(request.request)
         certificate = certify_client(self.keys.signing(), key, identity, now, days)
-        [invitation] = self._admit({request.name: self._member(identity, now, days)}, {request.name: certificate})
+        member = self._member(identity, now, days, most_records)
+        [invitation] = self._admit({request.name: member}, {request.name: certificate})
         return invitation
 
-    def _member(self, identity: str, now: datetime, days: float) -> Member:
-        return Member(identity, now.isoformat(timespec="seconds"), days=days)
+    def _member(self, identity: str, now: datetime, days: float, most_records: int) -> Member:
+        return Member(identity, now.isoformat(timespec="seconds"), days=days, most_records=most_records)
 
     def _admit(self, members: Mapping[str, Member], certificates: Mapping[str, str]) -> list[Invitation]:
         """A place in the broker's configuration for these owners; the others keep theirs as it is."""

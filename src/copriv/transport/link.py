@@ -28,6 +28,7 @@ _SECONDS_TO_FLUSH = 1
 _SECONDS_TO_HANG_UP = 0.01
 _PING_SECONDS = 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
+_MOST_COMPLAINTS = 8
 
 
 class _Moot(logging.Filter):
@@ -137,6 +138,7 @@ async def connect(link: Link, context: ssl.SSLContext) -> AsyncIterator[Session]
     complaints: list[Exception] = []
 
     async def complain(problem: Exception) -> None:
+        del complaints[_MOST_COMPLAINTS:]
         complaints.append(problem)
 
     async def lose() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from copriv.errors import BadInput
+from copriv.protocol.meeting import NAME
 
 CALL = "copriv.call"
 LEARNER = "copriv.learner"
@@ -19,7 +20,7 @@ EVERY_QUERY = "copriv.query.*.*"
 EVERY_RENEWAL = "copriv.renewal.*.*"
 EVERY_INBOX = "copriv.inbox.owner.*.>"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+_NAME = re.compile(NAME)
 
 
 def require_name(name: str) -> str:
@@ -28,7 +29,7 @@ def require_name(name: str) -> str:
     >>> require_name("first-bank")
     'first-bank'
     """
-    if not _NAME.fullmatch(name):
+    if not _NAME.match(name):
         raise BadInput(
             f"the owner name {name!r}",
             remedy="use letters, digits, - and _, at most 60 of them, beginning with a letter or digit",

@@ -1,0 +1,192 @@
+"""How `copriv learner run` trains: meeting by meeting, from and to the checkpoint.
+
+Whoever is caught lying is expelled: the study goes on at once as if that owner had never been on the roster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from copriv.cli.progress import bar
+from copriv.errors import CoprivError
+from copriv.learner.checkpoint import Checkpoint, Expelled
+from copriv.learner.expulsion import rebuild, run_name, still_planned
+from copriv.learner.learner import Iteration, Learning, Position, attend, train
+from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
+from copriv.learner.scrutiny import demands_of
+from copriv.losses.sample import Sample
+from copriv.protocol.meeting import Hello
+from copriv.protocol.terms import Terms
+from copriv.report.joint import promise_of
+from copriv.rules.rule import Rule
+from copriv.schedule.trace import Trace
+from copriv.transport.nats_learner import NatsLearner
+
+_ENOUGH_TROUBLE = 3
+_MODELS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What training has left: where it stands, with whom, and who is out."""
+
+    learning: Learning[Any]
+    checkpoint: Checkpoint
+    position: Position[Any]
+    roster: Roster
+    expelled: tuple[Expelled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """A run about to happen, or about to go on.
+
+    Args:
+        terms: of the study.
+        company: the owners.
+        console: where notes go.
+        checkpoint: where the run is kept.
+        roster: the owners with which it began.
+        public: the public rows, if there are any.
+        trace: the schedule along which owners are met, if it is known ahead.
+    """
+
+    terms: Terms
+    company: NatsLearner
+    console: Console
+    checkpoint: Checkpoint
+    roster: Roster
+    public: Sample | None
+    trace: Trace | None
+
+    def run(self) -> Trained:
+        """Meet owner after owner until the study ends."""
+        log = self.checkpoint.log()
+        for out in self.checkpoint.expelled():
+            self.company.expel(out.owner, {})
+        self.company.begin(_by_name(self._left()), elapsed=log[-1].time if log else 0.0)
+        trouble = Trouble(self.company, self.console, self._left())
+        for entry in log:
+            trouble.note(entry.owner, entry.outcome, "")
+        with bar(self.console, "training, meeting by meeting") as tell:
+            while (learning := self._stretch(trouble, tell)) is None:
+                pass
+        self.checkpoint.flush()
+        position = self.checkpoint.position(learning.rule) or learning.start()
+        return Trained(learning, self.checkpoint, position, self._left(), tuple(self.checkpoint.expelled()))
+
+    def _stretch(self, trouble: Trouble, tell: Callable[[int, int], None]) -> Learning[Any] | None:
+        """Train until the study ends, or (None) until somebody is caught lying."""
+        left = self._left()
+        learning, horizon = self._learning(left), self._horizon(left)
+        for iteration in self._iterations(learning, horizon):
+            refusal = iteration.refusal
+            if refusal is not None and refusal.reason == "garbage":
+                self._expel(iteration, refusal.text)
+                return None
+            _keep(self.checkpoint, learning.rule, iteration, horizon, live=self.trace is None)
+            outcome, words = ("answer", "") if refusal is None else (refusal.reason, refusal.text)
+            trouble.note(iteration.query.owner, outcome, words)
+            tell(iteration.number, horizon)
+        return learning
+
+    def _horizon(self, left: Roster) -> int:
+        """When the study ends: meetings with whoever is expelled do not count."""
+        if self.trace is not None:
+            return len(self.trace)
+        wasted = sum(entry.owner not in left.names for entry in self.checkpoint.log())
+        return wasted + meetings_of(self.terms, left)
+
+    def _left(self) -> Roster:
+        """Those that are not expelled."""
+        out = {expelled.owner: expelled.why for expelled in self.checkpoint.expelled()}
+        left = self.roster.without(out)
+        if not left.owners:
+            raise CoprivError(
+                f"nobody is left: {'; '.join(out.values())}",
+                remedy="begin a new study with other owners",
+                value=len(out),
+            )
+        return left
+
+    def _learning(self, left: Roster) -> Learning[Any]:
+        demands = {
+            hello.owner: demands_of(
+                promise_of(hello, self.terms).parts, parameters=self.terms.parameters, records=hello.records
+            )
+            for hello in left.owners
+        }
+        run = run_name(self.checkpoint.run, len(self.roster.owners) - len(left.owners))
+        return Learning(self._rule(left), left.names, self.terms.digest(), run, demands)
+
+    def _rule(self, left: Roster) -> Rule[Any]:
+        """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""
+        promises = [promise_of(hello, self.terms) for hello in left.owners]
+        deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
+        return rule_of(self.terms, left, Prospects(deviations, promises[0].clip, promises[0].norm, self.public))
+
+    def _iterations(self, learning: Learning[Any], horizon: int) -> Iterator[Iteration[Any]]:
+        position = self.checkpoint.position(learning.rule)
+        if self.trace is None:
+            return attend(learning, self.company, self.company, self.checkpoint, horizon=horizon, position=position)
+        expelled = {out.owner: out.number for out in self.checkpoint.expelled()}
+        planned = still_planned(self.trace.meetings, self.roster.names, expelled)
+        return train(learning, planned, self.company, position)
+
+    def _expel(self, iteration: Iteration[Any], why: str) -> None:
+        """Go on as if an owner had never been there: on record first, then in memory."""
+        owner = iteration.query.owner
+        self.console.print(
+            f"note: {owner} is expelled, and its answers are taken out: {why}",
+            style="bold",
+            markup=False,
+            highlight=False,
+        )
+        self.checkpoint.flush()
+        left = self._left().without({owner})
+        answers = self.checkpoint.answers()
+        rule = self._rule(left) if left.owners else self._rule(self._left())
+        self.checkpoint.expel(rule, iteration, rebuild(rule, left.names, answers), why)
+        self.company.expel(owner, _by_name(left))
+
+
+class Trouble:
+    """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again."""
+
+    def __init__(self, company: NatsLearner, console: Console, roster: Roster) -> None:
+        self._company, self._console = company, console
+        self._caps = {hello.owner: hello.answers for hello in roster.owners}
+        self._answers: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, owner: str, outcome: str, text: str) -> None:
+        """Take note of what a meeting came to."""
+        if owner not in self._caps:
+            return
+        if outcome == "answer":
+            self._answers[owner] += 1
+            if self._answers[owner] >= self._caps[owner]:
+                self._company.dismiss(owner)
+            return
+        self._counts[owner] += 1
+        if text:
+            words = f"note: {owner} refuses ({outcome}): {text}"
+            self._console.print(words, style="dim", markup=False, highlight=False)
+        if outcome == "exhausted":
+            self._company.dismiss(owner)
+        elif outcome != "failed" or self._counts[owner] % _ENOUGH_TROUBLE == 0:
+            self._company.send_away(owner)
+
+
+def _by_name(roster: Roster) -> Mapping[str, Hello]:
+    return {hello.owner: hello for hello in roster.owners}
+
+
+def _keep(checkpoint: Checkpoint, rule: Rule[Any], iteration: Iteration[Any], horizon: int, *, live: bool) -> None:
+    keep = iteration.number % max(1, horizon // _MODELS_KEPT) == 0
+    (checkpoint.hold if live else checkpoint.save)(rule, iteration, keep_model=keep)

@@ -1,0 +1,186 @@
+"""An answer is what its owner has promised, or it is refused.
+
+The learner works out an owner's promise from its hello, by the same code as the owner. So it knows the noise on every
+answer, its price and its record. It also knows how far a number can lie from 0: the bound that clipping puts on the
+exact answer, plus noise. A number beyond the bound and the 1 − 10⁻⁹ quantile of the noise is no answer of an owner
+that keeps to its promise; all numbers of an answer share the 10⁻⁹.
+
+Whoever is refused here as "garbage" was caught lying, or runs something else than this protocol.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import le
+from statistics import NormalDist
+from typing import Protocol
+
+import msgspec
+
+from copriv.losses.moments import moment_count, off_diagonal_weight
+from copriv.privacy.calibration import Calibration
+from copriv.privacy.gaussian import Gaussian
+from copriv.privacy.mechanism import Mechanism
+from copriv.privacy.release import Release, describe
+from copriv.privacy.sensitivity import Sensitivity
+from copriv.protocol.messages import LONGEST_TEXT, Answer, Kind, Query, Refusal, Reply
+from copriv.protocol.text import plain
+
+FALSE_ALARM = 1e-9
+# An honest owner's numbers may differ from ours in late digits: another machine, another version of a library.
+_ALIKE = 1e-5
+# What an owner says only of queries that we do not send.
+_UNTRUE = frozenset({"oversized", "malformed", "terms", "garbage"})
+# A random token; an answer from before there were tokens repeats the receipt that it had then, NUMBER:HEAD.
+_RECEIPT = re.compile(r"(?:[1-9][0-9]{0,18}:)?[0-9a-f]{64}\Z")
+
+
+class Promised(Protocol):
+    """One kind of question, as an owner has promised to answer it (`owner.promise.Part`)."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is asked for."""
+
+    @property
+    def bound(self) -> float:
+        """The most that one record may count."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """How far one record can move the answer."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """The noise and its price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What every answer of one owner to one kind of question must be.
+
+    Args:
+        release: the record that comes with it, but for the id of the query.
+        lowest: of each number.
+        highest: of each number.
+    """
+
+    release: Release
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+
+
+Demands = Mapping[str, Mapping[Kind, Demand]]
+
+
+def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[Kind, Demand]:
+    """What an owner with this promise and this many records must answer, for every kind of question."""
+    return {part.kind: _demand(part, parameters, records) for part in parts}
+
+
+def _demand(part: Promised, parameters: int, records: int) -> Demand:
+    lowest, highest = _range(part, parameters, records)
+    noise = noise_quantile(part.calibration.mechanism, len(lowest))
+    return Demand(
+        release=describe("", part.calibration, part.sensitivity),
+        lowest=tuple((bound - noise) - abs(bound - noise) * _ALIKE for bound in lowest),
+        highest=tuple((bound + noise) + abs(bound + noise) * _ALIKE for bound in highest),
+    )
+
+
+def _range(part: Promised, parameters: int, records: int) -> tuple[list[float], list[float]]:
+    """The least and the most that each number can be before noise."""
+    bound = part.bound
+    if part.kind == "loss":
+        return [0.0], [bound]
+    if part.kind == "gradient":
+        return [-bound] * parameters, [bound] * parameters
+    square, pairs = records * bound * bound, moment_count(parameters) - 2 * parameters
+    above = off_diagonal_weight(part.sensitivity.norm) * square / 2
+    others = [above] * pairs + [records * bound] * parameters
+    return [0.0] * parameters + [-most for most in others], [square] * parameters + others
+
+
+def noise_quantile(mechanism: Mechanism, numbers: int) -> float:
+    """Noise on so many numbers exceeds this, on any of them, with probability of at most 10⁻⁹.
+
+    >>> from copriv.privacy.laplace import Laplace
+    >>> round(noise_quantile(Laplace(1.0), 10), 3), round(noise_quantile(Gaussian(1.0), 1), 3)
+    (23.026, 6.109)
+    """
+    share = FALSE_ALARM / numbers
+    if isinstance(mechanism, Gaussian):
+        return -NormalDist().inv_cdf(share / 2) * mechanism.scale
+    return -math.log(share) * mechanism.scale
+
+
+def check(query: Query, reply: Reply, expected: int, demand: Demand | None = None) -> Reply:
+    """The reply, if it is one of so many numbers to this query, and as demanded; else the learner's refusal.
+
+    Training goes on either way. Without a demand, as among owners in one process, only the form counts.
+    """
+    if isinstance(reply, Refusal):
+        return _heard(query, reply, strict=demand is not None)
+    wrong = _form(query, reply, expected) or (_content(query, reply, demand) if demand is not None else None)
+    return reply if wrong is None else garbage(query, wrong)
+
+
+def garbage(query: Query, wrong: str) -> Refusal:
+    """The learner's own refusal, with its owner's name and what is wrong."""
+    text = plain(f"the answer of {query.owner!r} to {query.id!r} {wrong}", most=LONGEST_TEXT)
+    return Refusal(query.id, query.owner, "garbage", text)
+
+
+def is_receipt(receipt: str) -> bool:
+    """Whether a ledger could have given this receipt."""
+    return _RECEIPT.match(receipt) is not None
+
+
+def _heard(query: Query, refusal: Refusal, *, strict: bool) -> Refusal:
+    """A refusal in the name of who was asked; one that cannot be true of our query is garbage."""
+    words = plain(refusal.text, most=LONGEST_TEXT)
+    if refusal.reason == "garbage":
+        return garbage(query, f"cannot be read: {words}")
+    if strict and refusal.reason in _UNTRUE:
+        return garbage(query, f"is a refusal ({refusal.reason}) that is not true of that query: {words}")
+    return Refusal(query.id, query.owner, refusal.reason, words)
+
+
+def _form(query: Query, answer: Answer, expected: int) -> str | None:
+    finite = len(answer.values) == expected and all(map(math.isfinite, answer.values))
+    if answer.id == query.id and answer.owner == query.owner and finite:
+        return None
+    return f"is not {expected} finite numbers for that query"
+
+
+def _content(query: Query, answer: Answer, demand: Demand) -> str | None:
+    promised = msgspec.structs.replace(demand.release, query=query.id)
+    if answer.release != promised and not _is_alike(answer.release, promised):
+        return "does not have the noise and the price that were promised"
+    if not is_receipt(answer.receipt):
+        return "has a receipt that no ledger gives"
+    if not _is_within(answer.values, demand):
+        return "has a number beyond its bound and the noise that was promised"
+    return None
+
+
+def _is_within(values: tuple[float, ...], demand: Demand) -> bool:
+    return (
+        len(values) == len(demand.lowest)
+        and all(map(le, demand.lowest, values))
+        and all(map(le, values, demand.highest))
+    )
+
+
+def _is_alike(given: Release, promised: Release) -> bool:
+    """The same but for the last digits of numbers that both sides work out for themselves."""
+    mended = msgspec.structs.replace(given, scale=promised.scale, sensitivity=promised.sensitivity, nano=promised.nano)
+    pairs = (
+        (given.scale, promised.scale),
+        (given.sensitivity, promised.sensitivity),
+        (float(given.nano), float(promised.nano)),
+    )
+    return mended == promised and all(math.isclose(one, other, rel_tol=_ALIKE) for one, other in pairs)

@@ -1,0 +1,207 @@
+"""A lying owner costs only itself: over a real broker, with honest owners whose noise is real.
+
+Noise is pinned by keeping the honest owners' answers. Absorbed in the order of the log by a rule that has never heard
+of the liar, they give the learner's model, bit for bit; and each was paid for once.
+"""
+
+import io
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from liars import ANSWERS, HELLOS, lying, shouting
+from rich.console import Console
+from stage import NAMES, RECORDS, TERMS, make_owner, stage
+
+from copriv.cli import learner_training
+from copriv.cli.learner_training import Trainer
+from copriv.learner.admission import objection
+from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.roster import Roster, rule_of
+from copriv.protocol.messages import Answer
+from copriv.protocol.wire import decode_query, decode_reply
+from copriv.report.joint import promise_of
+from copriv.simulation import rehearsal
+
+HONEST, LIAR = NAMES[:-1], NAMES[-1]
+# Long enough for the liar to be met three times: the chance that it is not is below 1e-8.
+SHORT = msgspec.structs.replace(TERMS, horizon=60)
+AVERAGED = msgspec.structs.replace(TERMS, rule="averaged", answers=8)
+
+
+class Scene:
+    """A consortium with one liar, its learner, and what everybody has given and said."""
+
+    def __init__(self, folder, terms):
+        self.folder, self.terms, self.told, self.given = folder, terms, [], {}
+        self.owners = {name: make_owner(name, terms) for name in NAMES}
+        self.screen = io.StringIO()
+
+    def desk(self, name, handle=None, **hello):
+        desk = rehearsal.desk_of(rehearsal.Guest(self.owners[name], RECORDS), self.terms)
+        hello = msgspec.structs.replace(desk.hello, **hello)
+        return replace(desk, handle=handle or self._remember(name), hello=hello)
+
+    def _remember(self, name):
+        def handle(data):
+            reply = self.owners[name].handle(data)
+            if data and isinstance(answer := decode_reply(reply), Answer):
+                self.given[name, answer.id] = answer.values, decode_query(data).theta
+            return reply
+
+        return handle
+
+    def objects(self, hello):
+        return objection(hello, self.terms, 10 * RECORDS, lambda who: promise_of(who, self.terms))
+
+    def train(self, learner, names):
+        """From hello to the last meeting; what is left of the checkpoint is looked at afterwards."""
+        present = learner.gather(lambda present: set(names) <= set(present))
+        roster = Roster.of({name: present[name] for name in names})
+        made = Checkpoint.create(self.folder / "c.sqlite", run="run", terms="t", schedule="s")
+        console = Console(file=self.screen, width=300)
+        with closing(made) as checkpoint:
+            trained = Trainer(self.terms, learner, console, checkpoint, roster, None, None).run()
+            self.log, self.trained = checkpoint.log(), trained
+        self.model = trained.learning.rule.model(trained.position.state)
+        learner.end(self.model.tolist(), seconds=0.5)
+
+    def findings(self, *, expelled):
+        """Everything that is wrong."""
+        wrong = [] if [out.owner for out in self.trained.expelled] == expelled else ["the liar is still there"]
+        wrong += [] if self.trained.roster.names == HONEST else [f"left are {self.trained.roster.names}"]
+        wrong += [] if np.all(np.isfinite(self.model)) else ["the model is not finite"]
+        rule = rule_of(self.terms, self.trained.roster.without({LIAR}))
+        state, used = rule.begin(), []
+        for entry in self.log:
+            if entry.owner != LIAR:
+                values, theta = self.given[entry.owner, entry.query]
+                used.append((entry.owner, entry.query))
+                state = rule.absorb(state, HONEST.index(entry.owner), np.asarray(values), np.asarray(theta))
+        wrong += [] if np.array_equal(rule.model(state), self.model) else ["another model"]
+        paid = [len(self.owners[name].ledger.book().queries) for name in HONEST]
+        absorbed = [sum(owner == name for owner, _ in used) for name in HONEST]
+        wrong += [] if paid == absorbed and len(set(used)) == len(used) else ["honest owners paid for nothing"]
+        spoken = [*self.told, *self.screen.getvalue().splitlines()]
+        return wrong + [f"raw: {words!r}" for words in spoken if not words.isprintable()]
+
+
+@contextmanager
+def consortium(folder, terms=SHORT, deadline=30.0):
+    scene = Scene(folder, terms)
+    with stage(folder, terms) as (quarters, crowd, _):
+        for name in HONEST:
+            crowd.enter(scene.owners[name], terms, desk=scene.desk(name))
+        learner = rehearsal.learner_of(
+            quarters, terms, deadline=deadline, tell=scene.told.append, objects=scene.objects
+        )
+        with learner as company:
+            yield scene, company, crowd, quarters
+
+
+def _enter(scene, crowd, kind, after=0):
+    handle = lying(scene.owners[LIAR], scene.terms, RECORDS, kind, after)
+    crowd.enter(scene.owners[LIAR], scene.terms, desk=scene.desk(LIAR, handle))
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_lie_costs_the_liar_its_place_and_the_others_nothing(tmp_path, kind):
+    """The first two answers are honest: they are taken out with the liar."""
+    with consortium(tmp_path) as (scene, learner, crowd, _):
+        _enter(scene, crowd, kind, after=2)
+        scene.train(learner, NAMES)
+    assert scene.findings(expelled=[LIAR]) == []
+    assert sum(entry.owner != LIAR for entry in scene.log) == SHORT.horizon
+    assert [entry.outcome for entry in scene.log if entry.owner == LIAR] == ["answer", "answer", "garbage"]
+    assert "west is expelled" in scene.screen.getvalue()
+
+
+def test_a_rule_that_ends_with_the_last_answer_forgets_the_liars_share(tmp_path):
+    with consortium(tmp_path, AVERAGED) as (scene, learner, crowd, _):
+        _enter(scene, crowd, "just outside", after=3)
+        scene.train(learner, NAMES)
+    assert scene.findings(expelled=[LIAR]) == []
+    assert sum(entry.owner != LIAR for entry in scene.log) == 2 * AVERAGED.answers
+
+
+@pytest.mark.parametrize("twin", ["no demands", "not rebuilt"])
+def test_a_learner_that_is_careless_is_caught(tmp_path, monkeypatch, twin):
+    """Without checking the answers, and without taking out what the liar had said before."""
+    if twin == "no demands":
+        monkeypatch.setattr(learner_training, "demands_of", lambda *_arguments, **_options: {})
+    else:
+        monkeypatch.setattr(learner_training, "rebuild", lambda rule, _names, _answers: rule.begin())
+    with consortium(tmp_path) as (scene, learner, crowd, _):
+        _enter(scene, crowd, "just outside" if twin == "no demands" else "1e308", after=2)
+        scene.train(learner, NAMES)
+    assert scene.findings(expelled=[LIAR])
+
+
+@pytest.mark.parametrize("kind", HELLOS)
+def test_a_hello_that_cannot_be_true_is_turned_away(tmp_path, kind):
+    with consortium(tmp_path) as (scene, learner, _, quarters):
+        hello = msgspec.structs.replace(scene.desk(LIAR).hello, **HELLOS[kind])
+        with shouting(rehearsal.link_of(quarters, LIAR), hello, odd=False):
+            scene.train(learner, HONEST)
+        assert LIAR not in learner.present
+    assert scene.findings(expelled=[]) == []
+    assert [words for words in scene.told if words.startswith("west")] == [
+        words for words in scene.told if "turned" in words
+    ]
+
+
+def test_a_flood_of_hellos_and_instances_blocks_nobody(tmp_path):
+    with consortium(tmp_path) as (scene, learner, _, quarters):
+        loud = shouting(rehearsal.link_of(quarters, LIAR), scene.desk(LIAR).hello)
+        with loud:
+            scene.train(learner, HONEST)
+    assert scene.findings(expelled=[]) == []
+    assert len(scene.log) == SHORT.horizon
+
+
+def test_a_message_beyond_the_brokers_limit_is_silence_and_nothing_else(tmp_path):
+    """The broker cuts the link; who does not answer stays on the roster, and the others finish the study."""
+    with consortium(tmp_path, deadline=0.3) as (scene, learner, crowd, _):
+        handle = lambda data: b"\0" * 10**6 if data else b""  # noqa: E731
+        crowd.enter(scene.owners[LIAR], scene.terms, desk=scene.desk(LIAR, handle))
+        scene.train(learner, NAMES)
+    assert {entry.owner for entry in scene.log} == set(HONEST)
+    assert len(scene.log) == SHORT.horizon
+    assert np.all(np.isfinite(scene.model))
+    paid = sum(len(scene.owners[name].ledger.book().queries) for name in HONEST)
+    assert paid == SHORT.horizon
+
+
+def test_an_expulsion_survives_a_kill(tmp_path):
+    """The checkpoint alone says who is out: the next life goes on without asking the liar anything."""
+    with consortium(tmp_path) as (scene, learner, crowd, _):
+        _enter(scene, crowd, "no message", after=1)
+        present = learner.gather(lambda present: set(NAMES) <= set(present))
+        roster = Roster.of({name: present[name] for name in NAMES})
+        console = Console(file=scene.screen, width=300)
+        first = Checkpoint.create(tmp_path / "c.sqlite", run="run", terms="t", schedule="s")
+        trainer = Trainer(scene.terms, learner, console, first, roster, None, None)
+        learner.begin({hello.owner: hello for hello in roster.owners})
+        silent = learner_training.Trouble(learner, console, roster)
+        assert trainer._stretch(silent, lambda _done, _total: None) is None
+        first.close()
+        with closing(Checkpoint(tmp_path / "c.sqlite")) as second:
+            trained = Trainer(scene.terms, learner, console, second, roster, None, None).run()
+            scene.log, scene.trained = second.log(), trained
+        scene.model = trained.learning.rule.model(trained.position.state)
+        learner.end(scene.model.tolist(), seconds=0.5)
+    assert scene.findings(expelled=[LIAR]) == []
+    assert sum(entry.outcome == "garbage" for entry in scene.log) == 1
+
+
+def test_with_nobody_left_the_learner_says_so(tmp_path):
+    from copriv.errors import CoprivError
+
+    with consortium(tmp_path) as (scene, learner, crowd, _):
+        _enter(scene, crowd, "1e308")
+        learner.gather(lambda present: set(NAMES) <= set(present))
+        with pytest.raises(CoprivError, match="nobody is left: the answer of 'west'"):
+            scene.train(learner, (LIAR,))
+        learner.end((0.0,) * 4, seconds=0.5)
