@@ -128,9 +128,9 @@ def compare_all(house: House, case: Case) -> list[tuple[Odd, Comparison]]:
 
 
 def _judge_pair(case: Case, odd: Odd, base: Life, other: Life) -> Comparison:
-    """Owners that refuse an honest study show nothing, and pass nothing either."""
-    if case.study.honest and not base.replies:
-        return Comparison(f"an honest study is refused: {base.said[0].what}", 0.0, 0)
+    """An owner that breaks off an honest study shows nothing, and passes nothing either."""
+    if case.study.honest and base.said[-1].where != "statement":
+        return Comparison(f"an honest study ends early, at {base.said[-1].where}: {base.said[-1].what}", 0.0, 0)
     return compare(base, other, case.place, fits=odd.fits)
 
 

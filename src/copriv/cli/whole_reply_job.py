@@ -33,7 +33,17 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
         else Entry(number, hello.owner, reply.reason, reply.id, float(number), 0)
         for number, reply in enumerate(replies)
     ]
-    model = np.zeros(study.terms.parameters)
-    figures = joint_figures(JointRun(study, Roster((hello,)), log, model, None, {}, 0.0, Path("run")))
+    run = JointRun(
+        study=study,
+        roster=Roster((hello,)),
+        expelled=(),
+        log=log,
+        model=np.zeros(study.terms.parameters),
+        evaluation=None,
+        evaluated={},
+        seconds=0.0,
+        folder=Path("run"),
+    )
+    figures = joint_figures(run)
     stated = [owner_statement(spent, promise_of(hello, study.terms)) for spent in figures.spent]
     return msgspec.json.encode([figures, stated])

@@ -199,6 +199,14 @@ def test_every_twin_is_caught(twin, where, suffix):
     assert told(HOUSE, suffix=suffix, odds=(NO_TARGET,)) == [None]
 
 
+def test_an_owner_that_breaks_off_does_not_pass():
+    def state(study, hello, replies):
+        raise TypeError("always the same")
+
+    [where] = told(replace(HOUSE, state=state), odds=(NO_TARGET,))
+    assert where == "an honest study ends early, at serve: TypeError: always the same"
+
+
 def test_a_line_in_a_log_is_caught():
     assert told(a_log_that_counts()) == ["log 1"] * 3
 
