@@ -1,8 +1,8 @@
 """One owner's life, from a raw file to the last byte that leaves: join, hello, replies, restarts, log, statement.
 
 All of it is the owner's own code over real files and a real ledger. Two things are not as in production, and only here:
-receipts come from a counter instead of chance, and the noisy values of an answer are replaced by how many they are and
-whether they are finite. A ledger's id and salt stay random, because they may not leave at all.
+receipts and the ledger's id are fixed instead of drawn, and the noisy values of an answer are replaced by how many they
+are and whether they are finite. A ledger's salt stays random, because it may not leave at all.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ Draw: TypeAlias = Callable[[], str]
 
 NAME = "audited"
 _INSTANCE = "0" * 16
+_LEDGER = "1" * 64
 _SIGNED = "nobody"
 _MOST_NUMBERS = 1000
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
@@ -86,7 +87,7 @@ class House:
         handle: query in, reply out.
     """
 
-    hello: Callable[[Engagement, Terms, int, str], Hello]
+    hello: Callable[[Engagement, Terms, int, str, str], Hello]
     state: Callable[[StudyFile, Hello, Sequence[Reply]], bytes]
     log: Callable[[Home, SqliteLedger, TextIO], Log]
     prepare: Callable[[Engagement, StudyFile], Prepared] = prepare
@@ -159,8 +160,9 @@ def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
     with Registry() as registry:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
     joining.require_room(engagement.guarantee, engagement.accountant)
-    take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant)
-    Home.create(folder, engagement, study, {}, take).approve(_SIGNED, "2026-01-01T00:00:00+00:00")
+    take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant, lambda: _LEDGER)
+    home = Home.create(folder, engagement, study, {}, take)
+    home.approve(_SIGNED, "2026-01-01T00:00:00+00:00", prepared.sample.records)
     return prepared
 
 
@@ -205,7 +207,7 @@ def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], numb
                 require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
             prepared = house.prepare(home.engagement, home.study)
             owner, log = home.open_owner(ledger, prepared), house.log(home, ledger, written)
-            hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE)
+            hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE, ledger.book().id)
             _note_hello(life, f"hello {number}", hello)
             log.tell("connected to the broker")
             for place, query in enumerate(shift, start=1):

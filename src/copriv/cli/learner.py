@@ -60,6 +60,7 @@ def draft(
     delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
     answers: Annotated[int | None, typer.Option("--answers", help="The most answers of an owner.")] = None,
     name: Annotated[str, typer.Option("--name", help="What people call the study.")] = "study",
+    asks: Annotated[str, typer.Option("--learner", help="Who asks, as owners will read it (default: not named).")] = "",
     ordinal: Annotated[bool, typer.Option("--ordinal", help="Number the categories of a text target 1, 2 …")] = False,
     positive_above: Annotated[
         float | None, typer.Option("--positive-above", help="For the logistic loss: targets above this are positive.")
@@ -132,6 +133,7 @@ def draft(
             evaluation_share=evaluation_share,
             seed=seed,
             out=out,
+            learner=asks,
         ),
         as_json=as_json,
     )

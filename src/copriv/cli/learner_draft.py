@@ -13,13 +13,17 @@ from rich.table import Table
 
 from copriv.cli.progress import bar
 from copriv.cli.public_file import open_public
+from copriv.cli.study_origin import NOT_NAMED
+from copriv.cli.warning import warn
 from copriv.errors import BadInput
 from copriv.learner.public_rows import write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.weakness import weakness_of
 from copriv.protocol.study_file import StudyFile, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
+from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
 from copriv.records.intake import take_public
 from copriv.records.table import require_columns
@@ -59,6 +63,7 @@ class DraftOptions:
     evaluation_share: float
     seed: int
     out: Path
+    learner: str = ""
 
 
 def run_draft(options: DraftOptions, *, as_json: bool) -> None:
@@ -145,6 +150,9 @@ def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sa
         delta=guarantee.delta,
         meeting=options.meeting,
         clock=options.clock,
+        learner=options.learner,
+        public_rows=public.records,
+        public_source=plain(options.public.name),
     )
     if options.evaluations == 0 or study.public_model is None:
         return terms
@@ -176,13 +184,16 @@ def _shown(study: Study) -> Candidate:
 
 def _tell(options: DraftOptions, file: StudyFile, candidates: list[Study], *, as_json: bool) -> None:
     terms, shown = file.terms, [_shown(study) for study in candidates]
+    weak = weakness_of(terms.epsilon, terms.delta, options.records)
+    warn(weak, Console(stderr=True))
     if as_json:
-        about = {"study": str(options.out), "terms": terms.digest(), "foreseen": shown[0].foreseen}
+        about = {"study": str(options.out), "terms": terms.digest(), "foreseen": shown[0].foreseen, "weakness": weak}
         told = about | msgspec.to_builtins(terms) | {"candidates": msgspec.to_builtins(shown)}
         typer.echo(msgspec.json.encode(told).decode())
         return
     typer.echo(f"the study {terms.name!r} is in {options.out}; its terms are {terms.digest()}")
     typer.echo(f"  asks for  ε = {terms.epsilon:g}, δ = {terms.delta:g} for any one record (replace-one)")
+    typer.echo(f"  learner   {terms.learner or NOT_NAMED}; {terms.public.words}")
     typer.echo(f"  rule      {terms.rule}, at most {terms.answers} answers of each owner ({terms.meeting})")
     typer.echo(f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}")
     _compare(shown, options)

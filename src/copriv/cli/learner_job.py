@@ -16,6 +16,7 @@ from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.public_rows import read_sample
+from copriv.privacy.weakness import weakness_of
 from copriv.protocol.study_file import read_study
 from copriv.rules.newton import NewtonRule
 from copriv.transport.certificates import fingerprint
@@ -120,6 +121,7 @@ class Status(msgspec.Struct):
     horizon: int
     finished: bool
     owners: list[Invited]
+    weakness: str | None
     certificates: list[Expiry]
 
 
@@ -133,6 +135,8 @@ def run_status(folder: Path, *, as_json: bool) -> None:
     broker = "runs" if status.broker else "does not run"
     typer.echo(f"study     {status.study} ({stage})\nterms     {status.terms}")
     typer.echo(f"broker    {status.host}:{status.port}, {broker} on this machine")
+    if status.weakness:
+        typer.echo(f"beware    {status.weakness}")
     for owner in status.owners:
         state = "revoked" if owner.revoked else f"{owner.answers} answers"
         typer.echo(f"  {owner.owner:<20} {state}, invited {owner.invited}")
@@ -175,6 +179,7 @@ def _status(quarters: Headquarters) -> Status:
             Invited(name, member.invited, member.revoked, answers.count(name), ends.get(name))
             for name, member in sorted(register.owners.items())
         ],
+        weakness=weakness_of(terms.epsilon, terms.delta),
         certificates=certificates,
     )
 

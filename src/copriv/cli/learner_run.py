@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,22 +15,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from copriv.cli.learner_training import Trained, Trainer
+from copriv.cli.learner_training import Trained, Trainer, keep_receipt
 from copriv.cli.progress import bar, heed_termination
 from copriv.cli.train_options import read_trace
+from copriv.cli.warning import warn
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
 from copriv.learner.admission import most_records, objection
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.evaluation import Evaluation, combine
 from copriv.learner.public_rows import read_sample
+from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster
 from copriv.learner.scrutiny import check
+from copriv.owner.registry_store import default_folder
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
 from copriv.report.joint import JointFigures, JointRun, joint_figures, promise_of, write_joint
 from copriv.report.model_file import read_model
+from copriv.report.run_folder import PRIVATE
 from copriv.schedule.trace import Trace
 from copriv.transport.headquarters import Headquarters
 from copriv.transport.manners import Manners
@@ -61,8 +65,13 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
     _require_sensible(options, quarters)
     trace = None if options.schedule is None else read_trace(options.schedule)
     console, finished = Console(stderr=True), quarters.folder / "run" / "run.json"
-    with _only_one(quarters.folder), _broker(quarters, options), _company(quarters, options, console) as there:
-        job = Job(quarters, there, console)
+    with (
+        _only_one(quarters.folder),
+        closing(ReceiptStore(default_folder() / "receipts.sqlite")) as receipts,
+        _broker(quarters, options),
+        _company(quarters, options, console, receipts) as there,
+    ):
+        job = Job(quarters, there, console, receipts)
         roster = job.assemble(options, trace)
         if finished.is_file():
             told = job.hand_out(roster, options.wait)
@@ -81,6 +90,7 @@ class Job:
     quarters: Headquarters
     company: NatsLearner
     console: Console
+    receipts: ReceiptStore
 
     @property
     def folder(self) -> Path:
@@ -106,7 +116,7 @@ class Job:
                     remedy="replay it with as many owners as it was recorded with",
                     value=trace.owners,
                 )
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE, exist_ok=True)
             draft = self.folder / ".roster.json.new"
             draft.write_bytes(roster.to_json())
             draft.rename(kept)
@@ -130,7 +140,7 @@ class Job:
         path = self.quarters.folder / "public.npz"
         public = read_sample(path.read_bytes()) if path.is_file() else None
         checkpoint = self._checkpoint(roster)
-        return Trainer(self.terms, self.company, self.console, checkpoint, roster, public, trace).run()
+        return Trainer(self.terms, self.company, self.console, checkpoint, roster, public, trace, self.receipts).run()
 
     def _checkpoint(self, roster: Roster) -> Checkpoint:
         path, terms = self.folder / "checkpoint.sqlite", self.terms.digest()
@@ -197,6 +207,7 @@ class Job:
             checked = check(query, reply, 1, learning.demands[name].get("loss"))
             if isinstance(checked, Answer):
                 answers.append(checked)
+                keep_receipt(self.receipts, trained.roster, checked)
             elif checked.reason == "garbage":
                 caught.append(Expelled(name, 0, f"in the evaluation, its answers for training stay: {checked.text}"))
                 self.company.dismiss(name)
@@ -246,11 +257,13 @@ def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
 
 
 @contextmanager
-def _company(quarters: Headquarters, options: RunOptions, console: Console) -> Iterator[NatsLearner]:
+def _company(
+    quarters: Headquarters, options: RunOptions, console: Console, receipts: ReceiptStore
+) -> Iterator[NatsLearner]:
     chance, terms = secure(), quarters.study().terms
 
     def say(words: str) -> None:
-        console.print(words, style="dim", highlight=False)
+        console.print(words, style="dim", highlight=False, markup=False)
 
     manners = Manners(
         terms=terms.digest(),
@@ -264,6 +277,7 @@ def _company(quarters: Headquarters, options: RunOptions, console: Console) -> I
         objects=lambda hello: _objection(quarters, terms, hello),
         revive=(lambda: None) if options.connect else quarters.keep_broker,
         settle=RenewalDesk(quarters, say).open,
+        recall=receipts.newest,
     )
     with kept_up(quarters, say, elsewhere=options.connect):
         company = NatsLearner(quarters.link(), manners, f"{chance.getrandbits(64):016x}")
@@ -302,6 +316,7 @@ def _show(told: JointFigures, console: Console) -> None:
             f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
             style="bold",
         )
+    warn(told.weakness, console)
     console.print(
         f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
         f"δ = {told.guarantee.delta:g}",

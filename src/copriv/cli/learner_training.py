@@ -17,10 +17,12 @@ from copriv.errors import CoprivError
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
 from copriv.learner.learner import Iteration, Learning, Position, attend, train
+from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.losses.sample import Sample
 from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Answer
 from copriv.protocol.terms import Terms
 from copriv.report.joint import promise_of
 from copriv.rules.rule import Rule
@@ -54,6 +56,7 @@ class Trainer:
         roster: the owners with which it began.
         public: the public rows, if there are any.
         trace: the schedule along which owners are met, if it is known ahead.
+        receipts: where receipts outlive the study.
     """
 
     terms: Terms
@@ -63,6 +66,7 @@ class Trainer:
     roster: Roster
     public: Sample | None
     trace: Trace | None
+    receipts: ReceiptStore
 
     def run(self) -> Trained:
         """Meet owner after owner until the study ends."""
@@ -90,6 +94,8 @@ class Trainer:
                 self._expel(iteration, refusal.text)
                 return None
             _keep(self.checkpoint, learning.rule, iteration, horizon, live=self.trace is None)
+            if isinstance(iteration.reply, Answer):
+                keep_receipt(self.receipts, left, iteration.reply)
             outcome, words = ("answer", "") if refusal is None else (refusal.reason, refusal.text)
             trouble.note(iteration.query.owner, outcome, words)
             tell(iteration.number, horizon)
@@ -122,7 +128,9 @@ class Trainer:
             for hello in left.owners
         }
         run = run_name(self.checkpoint.run, len(self.roster.owners) - len(left.owners))
-        return Learning(self._rule(left), left.names, self.terms.digest(), run, demands)
+        known = {hello.owner: self.receipts.newest(hello.ledger) for hello in left.owners if hello.ledger}
+        receipts = {owner: receipt for owner, receipt in known.items() if receipt is not None}
+        return Learning(self._rule(left), left.names, self.terms.digest(), run, demands, receipts)
 
     def _rule(self, left: Roster) -> Rule[Any]:
         """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""
@@ -181,6 +189,13 @@ class Trouble:
             self._company.dismiss(owner)
         elif outcome != "failed" or self._counts[owner] % _ENOUGH_TROUBLE == 0:
             self._company.send_away(owner)
+
+
+def keep_receipt(receipts: ReceiptStore, roster: Roster, answer: Answer) -> None:
+    """Remember the receipt of an answer beyond the study, for the ledger that gave it."""
+    ledger = next((hello.ledger for hello in roster.owners if hello.owner == answer.owner), "")
+    if ledger:
+        receipts.keep(ledger, answer.receipt)
 
 
 def _by_name(roster: Roster) -> Mapping[str, Hello]:

@@ -16,6 +16,7 @@ ledger = typer.Typer(
 )
 
 _Ledger = Annotated[Path, typer.Argument(help="The ledger's file.")]
+_Ledgers = Annotated[list[Path], typer.Argument(help="The ledgers' files.", metavar="LEDGER…")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 _Data = Annotated[Path, typer.Option("--data", help="The dataset's file; the ledger keeps its fingerprint.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="Promised about any one record, in all.", metavar="FLOAT")]
@@ -61,9 +62,7 @@ def init(
 
 
 @ledger.command()
-def show(
-    paths: Annotated[list[Path], typer.Argument(help="The ledgers' files.", metavar="LEDGER…")], as_json: _Json = False
-) -> None:
+def show(paths: _Ledgers, as_json: _Json = False) -> None:
     """Show whose budgets they are, what is promised, what is spent and by which studies.
 
     copriv ledger show runs/first/ledgers/*.sqlite
@@ -71,6 +70,38 @@ def show(
     from copriv.cli.ledger_job import run_show
 
     run_show(paths, as_json=as_json)
+
+
+@ledger.command()
+def history(
+    paths: _Ledgers,
+    values: Annotated[bool, typer.Option("--values", help="Also print the noisy numbers that left.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Tell what happened: when, in which study, for which learner, at which price, and what was sent.
+
+    copriv ledger history bank.sqlite
+    """
+    from copriv.cli.history_job import run_history
+
+    run_history(paths, values=values, as_json=as_json)
+
+
+@ledger.command()
+def statement(
+    paths: _Ledgers,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write statement.json and statement.html to this new folder.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """State what a dataset has lost in all studies and what is left, for its owner.
+
+    copriv ledger statement bank.sqlite --out statement
+    """
+    from copriv.cli.statement_job import run_statement
+
+    run_statement(paths, out, as_json=as_json)
 
 
 @ledger.command()

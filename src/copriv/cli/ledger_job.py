@@ -18,7 +18,9 @@ from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, set
 from copriv.owner.genesis import begin, budgets_of, fingerprint_of_file, total_epsilon
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee, Measure
+from copriv.report.dataset_statement import book_weakness
+from copriv.report.ledger_history import learner_name, study_name
 
 _RECEIPT = re.compile(r"([0-9]{1,18}:)?[0-9a-f]{64}")
 
@@ -47,6 +49,8 @@ class Standing(msgspec.Struct):
     answers: int
     studies: dict[str, int]
     receipt: str
+    names: dict[str, str]
+    weakness: str | None
 
 
 def run_init(
@@ -177,6 +181,8 @@ def _standing(path: Path, book: Book) -> Standing:
         answers=len(book.queries),
         studies={study: amount.nano for study, amount in book.studies.items()},
         receipt=f"{book.sequence}:{book.head}",
+        names={study: f"{study_name(book, study)}, {learner_name(book, study)}" for study in book.enrolled},
+        weakness=book_weakness(book),
     )
 
 
@@ -196,8 +202,16 @@ def _print(told: Standing, words: str) -> None:
         ("promised", f"{promised}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
         ("spent", f"ε = {told.epsilon_spent:.6g} in {told.answers} answers, {len(told.studies)} studies"),
     ]
-    for account in told.accounts:
-        limit = "no limit" if account.budget is None else f"{account.budget:,}"
-        rows.append(("account", f"{account.spent:,} of {limit} {account.currency} ({told.accountant})"))
+    rows.extend(("account", f"{_account_words(account)} ({told.accountant})") for account in told.accounts)
+    rows.extend(("study", f"{name} ({study[:12]})") for study, name in told.names.items())
+    if told.weakness:
+        rows.append(("beware", told.weakness))
     for name, value in (*rows, ("receipt", told.receipt)):
         typer.echo(f"  {name:<9} {value}")
+
+
+def _account_words(account: AccountShown) -> str:
+    """What an account has spent and may spend, in ε or ρ."""
+    measure: Measure = "epsilon" if account.currency == "nano-epsilon" else "rho"
+    limit = "no limit" if account.budget is None else Amount(account.budget, measure).words
+    return f"{Amount(account.spent, measure).words} of {limit}"

@@ -44,7 +44,7 @@ class Ledgers:
             ledger = SqliteLedger(path)
             ledger.book().require_dataset(self.dataset(owner))
             return ledger
-        self.place.mkdir(parents=True, exist_ok=True)
+        self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
         genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
         return SqliteLedger.create(path, genesis)
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
 from copriv.cli.learner import draft, learner
@@ -45,6 +46,7 @@ app.command()(audit)
 app.command()(reproduce)
 app.command(name="plan")(draft)
 app.command()(verdict)
+app.command()(export)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

@@ -161,6 +161,23 @@ def status(folder: _Folder = _HERE, as_json: _Json = False) -> None:
 
 
 @owner.command()
+def statement(
+    folder: _Folder = _HERE,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write statement.json and statement.html to this new folder.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """State what your records have lost in all studies and what is left. It is for you, not for a learner.
+
+    copriv owner statement --out statement
+    """
+    from copriv.cli.statement_job import run_owner_statement
+
+    run_owner_statement(folder, out, as_json=as_json)
+
+
+@owner.command()
 def verdict(
     folder: _Folder = _HERE,
     model: Annotated[

@@ -18,7 +18,9 @@ from copriv.cli.expiry import Expiry, warnings_of, words_of
 from copriv.cli.owner_request import authorities_of, expiries_of, secrets_of
 from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
+from copriv.cli.study_origin import NOT_NAMED, origin_rows
 from copriv.cli.study_sheet import study_rows
+from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.owner.comparison import Comparison, compare, explain
@@ -33,6 +35,7 @@ from copriv.owner.registry import Registry
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.report.model_file import read_model
@@ -81,6 +84,9 @@ class Promised(msgspec.Struct):
     ledger: str
     approved: bool
     folder: str
+    learner: str
+    public: str
+    weakness: str | None
 
 
 def run_join(options: JoinOptions, *, as_json: bool) -> None:
@@ -110,7 +116,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
     take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
     home = Home.create(options.folder, engagement, invitation.study, secrets, take)
     if not options.approve_later:
-        home.approve(who(options.signed_off_by), _now())
+        home.approve(who(options.signed_off_by), _now(), prepared.sample.records)
     told = _promised(prepared, home, approved=not options.approve_later)
     after = "copriv owner approve" if options.approve_later else "copriv owner serve"
     words = f"{engagement.owner} has joined {study.terms.name!r}\nnext: {after} --folder {options.folder}"
@@ -124,7 +130,7 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
         prepared = prepare(home.engagement, home.study, tell)
     _present(prepared, console)
     _ask("Do you approve these terms and make this promise?", console, yes=yes)
-    approval = home.approve(who(signed_off_by), _now())
+    approval = home.approve(who(signed_off_by), _now(), prepared.sample.records)
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
 
@@ -148,6 +154,8 @@ class OwnerStatus(msgspec.Struct):
     last_contact: str | None
     last_word: str | None
     model: bool
+    learner: str
+    weakness: str | None
     certificates: list[Expiry]
 
 
@@ -165,6 +173,8 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         ("promised", promise),
         ("spent", f"ε = {status.epsilon_spent:.6g}, {status.answers} answers"),
         ("left", f"ε = {status.epsilon_left:.6g}, {status.answers_left} answers"),
+        *([("beware", status.weakness)] if status.weakness else []),
+        ("learner", plain(status.learner) or NOT_NAMED),
         ("broker", status.broker),
         ("contact", contact),
         ("model", "received" if status.model else "not yet"),
@@ -295,6 +305,9 @@ def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
         ledger=engagement.ledger,
         approved=approved,
         folder=str(home.folder),
+        learner=terms.learner,
+        public=terms.public.words,
+        weakness=weakness(engagement.guarantee, prepared.sample.records),
     )
 
 
@@ -309,6 +322,7 @@ def _present(prepared: Prepared, console: Console) -> None:
     mechanism = promise.calibration.mechanism
     for name, value in (
         ("terms", terms.digest()),
+        *origin_rows(terms),
         ("model", f"{terms.loss} loss, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"),
         *study_rows(prepared.study),
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
@@ -325,6 +339,7 @@ def _present(prepared: Prepared, console: Console) -> None:
     console.print(table)
     for notice in prepared.notices:
         console.print(Text(f"note: {plain(notice, 500)}", style="dim"))
+    warn(weakness(engagement.guarantee, prepared.sample.records), console)
 
 
 def _status(home: Home) -> OwnerStatus:
@@ -345,7 +360,7 @@ def _status(home: Home) -> OwnerStatus:
         owner=engagement.owner,
         study=terms.name,
         terms=digest,
-        approved=approval is not None and approval.terms == digest,
+        approved=home.is_approved(),
         epsilon=prepared.epsilon,
         epsilon_spent=used,
         epsilon_left=max(prepared.epsilon - used, 0.0),
@@ -358,6 +373,8 @@ def _status(home: Home) -> OwnerStatus:
         last_contact=None if contact is None else contact.at,
         last_word=None if contact is None else contact.words,
         model=(home.folder / "model.json").is_file(),
+        learner=terms.learner,
+        weakness=weakness(prepared, approval.records if approval else None),
         certificates=expiries_of(home.folder),
     )
 

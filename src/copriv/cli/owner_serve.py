@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +24,9 @@ from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.protocol.meeting import Hello
+from copriv.protocol.meeting import VERSION, Hello
 from copriv.protocol.terms import Terms
+from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
 from copriv.report.joint import write_afresh
 from copriv.report.model_file import ModelFile, Promised
@@ -36,6 +38,7 @@ from copriv.transport.nats_owner import Desk, serve
 from copriv.transport.renewal import Renewals
 
 _SECONDS_BETWEEN_NOTES = 1.0
+_LONGEST_WORDS = 1000
 
 
 def run_serve(folder: Path, *, as_json: bool) -> None:
@@ -65,7 +68,7 @@ async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[floa
     """Answer until the study ends, and return its model."""
     terms, chance, link = home.study.terms, secure(), link_of(home)
     desk = Desk(
-        hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}"),
+        hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.book().id),
         handle=owner.handle,
         meeting=terms.meeting,
         clock=terms.clock,
@@ -73,12 +76,13 @@ async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[floa
         jitter=chance.random,
         tell=log.tell,
         contact=log.contact,
+        witnesses=log.ledger.witnesses,
         attend=Renewals(home.engagement.owner, link, chance.random, log.tell).attend,
     )
     return await serve(desk, link)
 
 
-def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str) -> Hello:
+def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
     """What the learner may know of an owner."""
     return Hello(
         terms=terms.digest(),
@@ -90,6 +94,8 @@ def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str) 
         accountant=engagement.accountant,
         answers=engagement.answers,
         rate=engagement.rate if terms.clock == "poisson" else 0.0,
+        ledger=ledger,
+        version=VERSION,
     )
 
 
@@ -114,9 +120,11 @@ class Log:
     def tell(self, words: str) -> None:
         """Something changed."""
         if words != self.last_words:
-            self.console.print(f"{datetime.now().astimezone():%H:%M:%S} {words}", style="dim", highlight=False)
+            shown = plain(words, most=_LONGEST_WORDS)
+            line = f"{datetime.now().astimezone():%H:%M:%S} {shown}"
+            self.console.print(line, style="dim", highlight=False, markup=False)
             self.last_words = words
-            self._note(words)
+            self._note(shown)
 
     def contact(self) -> None:
         """A query was answered."""
@@ -149,6 +157,12 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 def _keep_model(home: Home, theta: tuple[float, ...]) -> None:
     """The joint model, so that it can be judged and used at home."""
+    if len(theta) != home.study.terms.parameters or not all(map(math.isfinite, theta)):
+        raise CoprivError(
+            f"the study has ended, and what the learner gave as its model is not {home.study.terms.parameters} numbers",
+            remedy="ask whoever runs the learner",
+            value=len(theta),
+        )
     engagement = home.engagement
     promised = (Promised(engagement.owner, engagement.guarantee.epsilon, engagement.delta),)
     dictionary = Dictionary.from_study(home.study.dictionary)

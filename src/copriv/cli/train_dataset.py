@@ -14,6 +14,7 @@ from rich.console import Console
 from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
 from copriv.cli.train_options import TrainOptions
+from copriv.cli.train_origin import Origin
 from copriv.cli.train_rows import check_public, wanted_split
 from copriv.errors import BadInput
 from copriv.owner.book import Account, Book, open_book
@@ -30,10 +31,12 @@ from copriv.owner.declaration import (
 )
 from copriv.owner.entries import Enrolled
 from copriv.owner.genesis import begin_open, fingerprint_of_file
+from copriv.owner.promise import main_kind
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.privacy.weakness import weakness
 from copriv.report.figures import DatasetSpending
 from copriv.report.run_folder import ledger_path
 from copriv.simulation.study import Study
@@ -86,7 +89,7 @@ def check_payment(
     return payment
 
 
-def charge(payment: Payment, run: str, study: Study) -> DatasetSpending:
+def charge(payment: Payment, run: str, study: Study, origin: Origin) -> DatasetSpending:
     """Charge a run to its file, before the first answer; once, so that a resumed run pays nothing more."""
     payment.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path, options = payment.settled.found.path, payment.options
@@ -101,7 +104,7 @@ def charge(payment: Payment, run: str, study: Study) -> DatasetSpending:
         if payment.public is not None:
             payment.registry.note_public(payment.public)
         with payment.registry.exclusive():
-            _pay(payment, ledger, run, study)
+            _pay(payment, ledger, run, study, origin)
         return _spending(ledger.book(), payment.ledger)
     finally:
         ledger.close()
@@ -115,6 +118,7 @@ def _spending(book: Book, ledger: Path) -> DatasetSpending:
         delta=lost.delta,
         budget=None if undeclared(book) else book.guarantee.epsilon,
         studies=len(book.studies),
+        weakness=weakness(lost),
     )
 
 
@@ -122,7 +126,7 @@ def _query(run: str) -> str:
     return f"run {run}"
 
 
-def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study) -> None:
+def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study, origin: Origin) -> None:
     """Check once more, because other runs may have paid since; then charge."""
     if _query(run) in ledger.book().queries:
         return
@@ -130,7 +134,8 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study) -> None
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, who())
     name = _query(run)
-    ledger.enroll(Enrolled(study=name, name=study.terms.name, learner="copriv train", approved_by=who()))
+    asks = main_kind(study.terms)
+    ledger.enroll(Enrolled(name, origin.name, origin.learner, who(), asks, origin.public))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
 
 

@@ -16,20 +16,23 @@ from pathlib import Path
 import msgspec
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
 from copriv.cli.progress import bar
 from copriv.cli.train_dataset import charge, check_payment
 from copriv.cli.train_options import TrainOptions, check_guarantee, make_wishes, take_records
+from copriv.cli.train_origin import enroll, origin_of
 from copriv.cli.train_rows import registered_seed
 from copriv.cli.train_study import add_public_rows, open_study, settle
+from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.registry import Registry
 from copriv.records.intake import Intake
 from copriv.report import run_folder
-from copriv.report.figures import DatasetSpending, Run, figures
+from copriv.report.figures import DatasetSpending, Run, figures, weakest
 from copriv.report.table import show
 from copriv.simulation.agreed import follow_terms
 from copriv.simulation.consortium import Consortium, Watch, assemble, measure, run
@@ -77,7 +80,8 @@ def run_job(options: TrainOptions, resume: Path | None = None, given: tuple[str,
         samples = [owner.sample for owner in intake.owners]
         findings = measure(study.terms.objective(), samples, study, watch, model, tell)
     seconds = round(time.perf_counter() - started, 3)
-    finished = Run(intake, study, consortium, watch, findings, job.noise, job.seed, str(job.folder), seconds)
+    origin = origin_of(job.options, job.folder, intake, study.terms)
+    finished = Run(intake, study, consortium, watch, findings, job.noise, job.seed, str(job.folder), seconds, *origin)
     told = msgspec.structs.replace(figures(finished), dataset=dataset)
     with bar(console, "drawing"):
         run_folder.write(job.folder, finished, told, model)
@@ -118,6 +122,7 @@ def _reopen(folder: Path, options: TrainOptions) -> Job:
         )
     if (folder / "run.json").exists():
         raise BadInput(f"the run in {folder} is finished", remedy="start another one", value=str(folder))
+    run_folder.shut(folder)
     kept = msgspec.json.decode(start.read_bytes(), type=Start, dec_hook=_path_from_text)
     return Job(msgspec.structs.replace(kept.options, as_json=options.as_json), kept.seed, folder, resumed=True)
 
@@ -129,6 +134,9 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
         console.print(f"note: {notice}", style="dim", highlight=False, markup=False)
     intake, study = _design(job, intake, console)
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
+    public = origin_of(job.options, job.folder, intake, study.terms).public
+    console.print(Text(f"note: {public.words}", style="dim"))
+    warn(weakest(study.promises, [owner.sample.records for owner in intake.owners]), console)
     return intake, study
 
 
@@ -157,7 +165,8 @@ def _assemble(job: Job, intake: Intake, study: Study, console: Console) -> tuple
         resumed = _run_of(job) if job.resumed else None
         payment = check_payment(registry, job.options, job.seed, study, console, resumed)
         consortium = _gather(job, intake, study)
-        return consortium, charge(payment, _run_of(job), study)
+        origin = origin_of(job.options, job.folder, intake, study.terms)
+        return consortium, charge(payment, _run_of(job), study, origin)
 
 
 def _gather(job: Job, intake: Intake, study: Study) -> Consortium:
@@ -171,7 +180,9 @@ def _gather(job: Job, intake: Intake, study: Study) -> Consortium:
         run_folder.make(job.folder)
         if job.noise == "secure":
             _keep_start(job, study)
-    return assemble(intake, study, noise=job.noise, seed=job.seed, make_ledger=ledgers.make)
+    consortium = assemble(intake, study, noise=job.noise, seed=job.seed, make_ledger=ledgers.make)
+    enroll(consortium, study, origin_of(job.options, job.folder, intake, study.terms))
+    return consortium
 
 
 def _run_of(job: Job) -> str:

@@ -17,7 +17,7 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile
 from copriv.report.joint import JointRun, joint_figures, promise_of
-from copriv.report.statement import owner_statement
+from copriv.report.statement import Heading, make_statement, owner_statement
 
 
 def audited_house() -> House:
@@ -26,7 +26,7 @@ def audited_house() -> House:
 
 
 def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:
-    """What a learner that had nobody else would pass on: figures of the run, and the owner's part of the statement."""
+    """What a learner that had nobody else would pass on: figures of the run, and the statement about the study."""
     log = [
         Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano)
         if isinstance(reply, Answer)
@@ -45,5 +45,6 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
         folder=Path("run"),
     )
     figures = joint_figures(run)
-    stated = [owner_statement(spent, promise_of(hello, study.terms)) for spent in figures.spent]
-    return msgspec.json.encode([figures, stated])
+    owners = [owner_statement(spent, promise_of(hello, study.terms)) for spent in figures.spent]
+    heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public)
+    return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])

@@ -66,6 +66,7 @@ class Learning(Generic[State]):
         terms: digest of the agreed terms.
         run: a name for this run, unique to it; query ids start with it.
         demands: what the answers of each owner must be; without, only their form counts.
+        receipts: what earlier studies have left of each owner's ledger.
     """
 
     rule: Rule[State]
@@ -73,6 +74,7 @@ class Learning(Generic[State]):
     terms: str
     run: str
     demands: Demands = field(default_factory=dict)
+    receipts: Mapping[str, str] = field(default_factory=dict)
 
     def start(self) -> Position[State]:
         """Before the first meeting."""
@@ -90,7 +92,8 @@ class Learning(Generic[State]):
             return position.unanswered[name]
         theta = self.rule.question(position.state, owner)
         identity = f"{self.run}:{position.number + 1}"
-        return Query(identity, self.terms, name, tuple(theta.tolist()), position.receipts.get(name), self.rule.asks)
+        receipt = position.receipts.get(name, self.receipts.get(name))
+        return Query(identity, self.terms, name, tuple(theta.tolist()), receipt, self.rule.asks)
 
     def take(self, position: Position[State], owner: int, query: Query, reply: Reply) -> tuple[Position[State], Reply]:
         """The position after a reply, and the reply as it counts: one that cannot be used is refused as garbage."""

@@ -146,8 +146,9 @@ class Book:
         _require_signature(signed_off_by)
         for measure, account in self.accounts.items():
             if account.spent > budgets.get(measure, 0):
+                spent = Amount(account.spent, measure).words
                 raise LedgerRefusal(
-                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {account.spent} nano-{measure}",
+                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {spent}",
                     remedy="what has been said cannot be taken back; choose a larger epsilon",
                     value=guarantee.epsilon,
                 )
@@ -292,8 +293,9 @@ def _conflict(query: str) -> QueryConflict:
 
 
 def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:
+    gone = Amount(spent, limit.measure)
     return LedgerRefusal(
-        f"the {what} is spent: {spent} of {limit.nano} nano-{limit.measure}, and an answer costs {amount.nano}",
+        f"the {what} is spent: {gone.words} of {limit.words}, and an answer costs {amount.words}",
         remedy="this owner answers no more",
         value=spent,
     )

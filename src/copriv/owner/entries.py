@@ -12,6 +12,7 @@ import msgspec
 
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Measure
+from copriv.protocol.public_rows import PublicRows
 
 START = "0" * 64
 # No budget was declared: spending is noted, and nothing is refused for it.
@@ -42,13 +43,24 @@ class Genesis(msgspec.Struct, frozen=True, tag="genesis"):
     budgets: dict[Measure, int]
 
 
-class Enrolled(msgspec.Struct, frozen=True, tag="enrolled"):
-    """A study that may be charged from now on: its digest and what people call it, who asks, who has approved."""
+class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
+    """A study that may be charged from now on.
+
+    Args:
+        study: the digest of its terms.
+        name: what people call it.
+        learner: who asks.
+        approved_by: who has approved.
+        asks: what training asks for: gradient or moments; empty if that was not noted.
+        public: the rows that the study takes as public; None if that was not noted.
+    """
 
     study: str
     name: str
     learner: str
     approved_by: str
+    asks: str = ""
+    public: PublicRows | None = None
 
 
 class Charge(msgspec.Struct, frozen=True, tag="charge"):

@@ -1,7 +1,7 @@
 """An owner's folder: what it has agreed to, where its records and its ledger are. Records never enter it.
 
-Terms are approved once, by their hash, together with the promise that is made under them. An owner that has not
-approved, or has approved other terms, does not answer.
+Terms are approved once, by their hash, together with everything that shapes the promise that is made under them. An
+owner that has not approved, or has approved something else, does not answer.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
+from copriv.owner.approval import Approval, Subject, approve, differences, seal_dataset
+from copriv.owner.book import Book
+from copriv.owner.entries import Enrolled
 from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
 from copriv.owner.pending import forget_pending, only_pending
-from copriv.owner.promise import Promise, make_promise
+from copriv.owner.promise import Promise, main_kind, make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
@@ -33,6 +36,8 @@ from copriv.records.own import OwnRecords, take_own
 from copriv.records.table import open_table
 
 Tell = Callable[[int, int], None]
+
+_INCOMPLETE = "the approval is from a version in which it covered neither the records nor the ledger: approve again"
 
 
 class Engagement(msgspec.Struct, frozen=True):
@@ -68,17 +73,6 @@ class Engagement(msgspec.Struct, frozen=True):
     def guarantee(self) -> Guarantee:
         """The promise for this study."""
         return Guarantee(self.nano_epsilon, self.delta)
-
-
-class Approval(msgspec.Struct, frozen=True):
-    """Who has approved which terms, under which promise, when."""
-
-    terms: str
-    nano_epsilon: int
-    delta: float
-    answers: int
-    by: str
-    at: str
 
 
 class Contact(msgspec.Struct, frozen=True):
@@ -177,14 +171,21 @@ class Home:
         forget_pending(folder)
         return cls(folder)
 
-    def approve(self, by: str, at: str) -> Approval:
-        """Put on record that the folder's terms and promise are approved."""
-        decided = self.engagement
-        approval = Approval(
-            self.study.terms.digest(), decided.nano_epsilon, decided.delta, decided.answers, by=by, at=at
-        )
+    def approve(self, by: str, at: str, records: int = 0) -> Approval:
+        """Put on record, here and in the ledger, that the folder's terms and promise are approved."""
+        ledger = self.open_ledger()
+        try:
+            approval = approve(self._subject(ledger.book()), by, at, records)
+            ledger.enroll(self.enrollment(by))
+        finally:
+            ledger.close()
         write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
         return approval
+
+    def enrollment(self, by: str) -> Enrolled:
+        """The study as the ledger knows it."""
+        terms = self.study.terms
+        return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
 
     def renew(self, host: str, port: int, secrets: dict[str, str]) -> None:
         """Another certificate, perhaps at another address; the promise and its approval stand."""
@@ -200,16 +201,49 @@ class Home:
         return _read(path, Approval) if path.is_file() else None
 
     def require_approved(self) -> None:
-        """Refuse to serve under terms or a promise that nobody has approved."""
-        approval, decided = self.approval(), self.engagement
-        wanted = (self.study.terms.digest(), decided.nano_epsilon, decided.delta, decided.answers)
-        given = None if approval is None else (approval.terms, approval.nano_epsilon, approval.delta, approval.answers)
-        if given != wanted:
-            raise BadInput(
-                "nobody has approved these terms" if given is None else "what was approved is not what the folder says",
-                remedy=f"read and approve them: copriv owner approve --folder {self.folder}",
-                value=wanted[0],
+        """Refuse to serve under terms or a promise that nobody has approved, naming what differs."""
+        approval = self.approval()
+        if approval is None or not approval.complete:
+            words = "nobody has approved these terms" if approval is None else _INCOMPLETE
+            raise self._not_approved(words)
+        ledger = SqliteLedger(Path(self.engagement.ledger))
+        try:
+            differing = differences(approval, self._subject(ledger.book()))
+        finally:
+            ledger.close()
+        if differing:
+            raise self._not_approved(
+                f"what was approved is not what the folder says; it differs in {', '.join(differing)}"
             )
+
+    def is_approved(self) -> bool:
+        """Whether everything is as somebody has approved it."""
+        try:
+            self.require_approved()
+        except BadInput:
+            return False
+        return True
+
+    def _not_approved(self, words: str) -> BadInput:
+        remedy = f"read and approve them: copriv owner approve --folder {self.folder}"
+        return BadInput(words, remedy=remedy, value=self.study.terms.digest())
+
+    def _subject(self, book: Book) -> Subject:
+        """Everything that shapes the promise, as the folder has it now."""
+        decided = self.engagement
+        return Subject(
+            terms=self.study.terms.digest(),
+            owner=decided.owner,
+            data=decided.data,
+            dataset=seal_dataset(book, fingerprint_of_file(Path(decided.data))),
+            target=decided.target,
+            ledger=decided.ledger,
+            ledger_id=book.id,
+            accountant=decided.accountant,
+            nano_epsilon=decided.nano_epsilon,
+            delta=decided.delta,
+            answers=decided.answers,
+        )
 
     def open_ledger(self, draw: Callable[[], str] = token) -> SqliteLedger:
         """The ledger, if it is the one of these records and its budget is in the right currency."""

@@ -138,5 +138,23 @@ def account_of(digest: str, kind: Kind) -> str:
     return f"{digest}:{kind}" if kind == "loss" else digest
 
 
+def read_stored(payload: bytes) -> tuple[tuple[float, ...], Release] | None:
+    """The numbers that left with an answer and the record of their release; None if this is no answer of an owner."""
+    try:
+        stored = msgspec.msgpack.decode(payload, type=_Payload)
+    except msgspec.DecodeError:
+        return None
+    return stored.values, stored.release
+
+
+def study_of(account: str) -> str:
+    """The digest of the study that an account belongs to.
+
+    >>> study_of("ab12:loss")
+    'ab12'
+    """
+    return account.removesuffix(":loss")
+
+
 def _question(query: Query, theta: FloatArray) -> str:
     return hashlib.sha256(account_of(query.terms, query.kind).encode() + theta.tobytes()).hexdigest()

@@ -118,13 +118,18 @@ class Promise:
         return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
 
 
+def main_kind(terms: Terms) -> Kind:
+    """What training asks for under these terms."""
+    return "moments" if terms.rule == StatisticsRule.name else "gradient"
+
+
 def make_promise(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> Promise:
     """What an owner with this many records promises: so many answers, and the further ones of the terms."""
     objective = terms.objective()
     norm = mechanism_norm(guarantee)
-    main: Kind = "moments" if terms.rule == StatisticsRule.name else "gradient"
+    main = main_kind(terms)
     clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(

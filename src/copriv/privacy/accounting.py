@@ -46,6 +46,8 @@ def zcdp_epsilon(nano_rho: int, delta: float) -> float:
 def pld_epsilon(nano_rho: int, delta: float) -> float:
     """ε at δ of Gaussian answers with this total ρ, from the privacy loss distribution of dp-accounting.
 
+    Where a loss is too large for its distribution to be computed, the bound of zero-concentrated privacy has to do.
+
     >>> round(pld_epsilon(10**7, 1e-6), 4)
     0.5751
     """
@@ -55,10 +57,13 @@ def pld_epsilon(nano_rho: int, delta: float) -> float:
 
     deviation = 1 / math.sqrt(2 * nano_rho / NANO)
     interval = max(zcdp_epsilon(nano_rho, delta) / _POINTS_PER_EPSILON, 1e-9)
-    distribution = privacy_loss_distribution.from_gaussian_mechanism(
-        deviation, value_discretization_interval=interval, pessimistic_estimate=True
-    )
-    return float(distribution.get_epsilon_for_delta(delta))
+    try:
+        distribution = privacy_loss_distribution.from_gaussian_mechanism(
+            deviation, value_discretization_interval=interval, pessimistic_estimate=True
+        )
+        return float(distribution.get_epsilon_for_delta(delta))
+    except OverflowError:
+        return zcdp_epsilon(nano_rho, delta)
 
 
 def allowed_rho(guarantee: Guarantee, accountant: Literal["zcdp", "pld"]) -> int:

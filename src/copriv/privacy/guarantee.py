@@ -83,6 +83,15 @@ class Amount:
                 value=self.nano,
             )
 
+    @property
+    def words(self) -> str:
+        """As people read it, and not in billionths.
+
+        >>> Amount(250_000_000, "epsilon").words, Amount(0, "rho").words
+        ('ε = 0.25', 'ρ = 0')
+        """
+        return f"{'ε' if self.measure == 'epsilon' else 'ρ'} = {self.nano / NANO:.12g}"
+
     def __mul__(self, times: int) -> Amount:
         return Amount(self.nano * times, self.measure)
 

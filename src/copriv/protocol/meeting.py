@@ -24,12 +24,15 @@ Purpose = Literal["roll", "work", "end"]
 
 LONGEST_HELLO = 4096
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,59}\Z"
+# Of everything that is said over the broker; whoever speaks another version is turned away.
+VERSION = 2
 _LONGEST_WORDS = 500
 
 _Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Name = Annotated[str, Meta(pattern=NAME)]
 _Instance = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z")]
 _Number = Annotated[int, Meta(ge=0, le=2**53)]
+_Receipt = Annotated[str, Meta(pattern=r"^([1-9][0-9]{0,18}:)?[0-9a-f]{64}\Z")]
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
@@ -45,6 +48,8 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
         accountant: how its answers add up.
         answers: K_i, the most it will answer.
         rate: of its Poisson clock; 0 if it is always on.
+        ledger: the random id of its ledger, by which the learner keeps receipts across studies; empty if it has none.
+        version: of the protocol; 1 where it was not said.
     """
 
     terms: _Digest
@@ -56,14 +61,20 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
     accountant: Accountant
     answers: Annotated[int, Meta(ge=1, le=10**9)]
     rate: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    ledger: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")] = ""
+    version: int = 1
 
 
 class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
-    """The learner has taken note of an owner, and says how far the study is; at the end, with the model."""
+    """The learner has taken note of an owner, and says how far the study is; at the end, with the model.
+
+    With the newest receipt that it has of the owner's ledger, from this study or an earlier one.
+    """
 
     terms: _Digest
     stage: Stage
     theta: tuple[float, ...] = ()
+    receipt: _Receipt | None = None
 
 
 class TurnedAway(msgspec.Struct, frozen=True, tag="turned away"):

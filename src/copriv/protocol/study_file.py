@@ -18,7 +18,7 @@ from copriv.protocol.terms import Terms
 FORMAT = 1
 
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "study": ("name", "records"),
+    "study": ("name", "learner", "records", "public_rows", "public_source"),
     "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
     "privacy": ("epsilon", "delta", "answers", "clip"),
     "learning": ("rule", "horizon", "step", "central"),

@@ -15,6 +15,7 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import NAMES, choose
 from copriv.losses.objective import Objective
+from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 
 Meeting = Literal["broadcast", "request"]
@@ -39,6 +40,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "evaluation_share": (0, 1 - 1e-9),
     "loss_bound": (0, 1e12),
     "records": (0, 10**12),
+    "public_rows": (0, 10**12),
 }
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
@@ -49,6 +51,7 @@ _WORDS = {
     "meeting": ("broadcast", "request"),
     "clock": ("always", "poisson"),
 }
+_ADDED_LATER = ("learner", "public_rows", "public_source")
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
         records: how many records each owner is expected to have; 0 if that is not said.
+        learner: who asks, as people call it; empty if not named.
+        public_rows: how many public rows the terms were drafted from.
+        public_source: the name of the file that they came from.
     """
 
     loss: str
@@ -103,6 +109,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     evaluation_share: float = 0.0
     loss_bound: float = 0.0
     records: int = 0
+    learner: str = ""
+    public_rows: int = 0
+    public_source: str = ""
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in RANGES.items():
@@ -113,6 +122,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
         _require_evaluation(self)
+
+    @property
+    def public(self) -> PublicRows:
+        """Which rows the terms were drafted from."""
+        return PublicRows(self.public_rows, self.public_source)
 
     def objective(self) -> Objective:
         """The fitness that these terms describe."""
@@ -127,8 +141,13 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
 
     def digest(self) -> str:
-        """SHA-256 of the canonical text of the terms; it travels with every message."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        """SHA-256 of the canonical text of the terms; it travels with every message.
+
+        What older terms do not have counts only where it says something, so that they keep their digest.
+        """
+        values = msgspec.to_builtins(self)
+        said = {name: value for name, value in values.items() if value or name not in _ADDED_LATER}
+        return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
 def _require_range(name: str, value: float, lowest: float, highest: float) -> None:
@@ -149,13 +168,15 @@ def _require_word(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 def _require_texts(terms: Terms) -> None:
-    """People read the name, so it is one line of printable text; and nothing but a digest stands for the dictionary."""
-    if len(terms.name) > LONGEST_NAME or not is_plain(terms.name):
-        raise BadInput(
-            f"the study is called '{plain(terms.name)}'",
-            remedy=f"give it a name of at most {LONGEST_NAME} printable characters",
-            value=terms.name,
-        )
+    """People read names, so each is one line of printable text; and nothing but a digest stands for the dictionary."""
+    named = {"study": terms.name, "learner": terms.learner, "source of the public rows": terms.public_source}
+    for what, name in named.items():
+        if len(name) > LONGEST_NAME or not is_plain(name):
+            raise BadInput(
+                f"the {what} is called '{plain(name)}'",
+                remedy=f"give it a name of at most {LONGEST_NAME} printable characters",
+                value=name,
+            )
     if len(terms.dictionary) > 64 or not terms.dictionary.isalnum():
         raise BadInput(
             f"the dictionary of the terms is '{plain(terms.dictionary)}'",

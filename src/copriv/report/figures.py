@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from copriv.owner.owner import account_of
+from copriv.owner.promise import Promise
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
+from copriv.privacy.weakness import weakness
+from copriv.protocol.public_rows import PublicRows
 from copriv.records.intake import Intake
 from copriv.rules.paper import rho_from_step
 from copriv.simulation.consortium import Consortium, Findings, Watch
@@ -64,6 +68,7 @@ class DatasetSpending(msgspec.Struct):
     delta: float
     budget: float | None
     studies: int
+    weakness: str | None = None
     unit: str = UNIT
     adjacency: str = ADJACENCY
 
@@ -104,6 +109,7 @@ class Figures(msgspec.Struct):
     notices: list[str]
     not_private: str = NOT_PRIVATE
     path: list[tuple[int, float]] = []
+    weakness: str | None = None
     dataset: DatasetSpending | None = None
 
 
@@ -120,6 +126,9 @@ class Run:
     seed: int
     folder: str
     seconds: float
+    name: str
+    learner: str
+    public: PublicRows
 
 
 def figures(run: Run) -> Figures:
@@ -160,7 +169,14 @@ def figures(run: Run) -> Figures:
         run_folder=run.folder,
         notices=list(run.intake.notices),
         path=list(findings.path),
+        weakness=weakest(run.study.promises, [entry.records for entry in spent]),
     )
+
+
+def weakest(promises: Sequence[Promise], records: Sequence[int]) -> str | None:
+    """Why the promise of some owner means little; None if all of them mean something."""
+    found = (weakness(each.calibration.guarantee, size) for each, size in zip(promises, records, strict=True))
+    return next((words for words in found if words), None)
 
 
 def _public(run: Run) -> Public | None:

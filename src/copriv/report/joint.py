@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -19,14 +20,22 @@ from copriv.learner.roster import Roster, meetings_of
 from copriv.owner.promise import Promise, make_promise
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.protocol.meeting import Hello
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
-from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.figures import GuaranteeShown, Spending, weakest
 from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.statement import ExpelledStatement, Statement, owner_statement, write_statement
+from copriv.report.run_folder import shut
+from copriv.report.statement import (
+    ExpelledStatement,
+    Heading,
+    Statement,
+    make_statement,
+    owner_statement,
+    write_statement,
+)
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
@@ -78,6 +87,7 @@ class JointFigures(msgspec.Struct):
     seconds: float
     run_folder: str
     expelled: list[ShownOut] = []
+    weakness: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +161,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         seconds=run.seconds,
         run_folder=str(run.folder),
         expelled=run.shown_out(),
+        weakness=weakest([promise_of(hello, terms) for hello in run.roster.owners], [each.records for each in spent]),
     )
 
 
@@ -163,6 +174,7 @@ def write_joint(run: JointRun, figures: JointFigures) -> None:
     write_statement(_statement(run, figures.spent), run.folder)
     draw(run, run.folder)
     (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    shut(run.folder)
 
 
 def write_afresh(model: ModelFile, path: Path) -> None:
@@ -231,5 +243,6 @@ def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
         for hello, entry in zip(run.roster.owners, spent, strict=True)
     ]
     expelled = [ExpelledStatement(out.owner, out.why) for out in run.expelled]
-    terms = run.terms.digest()
-    return Statement(UNIT, ADJACENCY, "secure", private=True, terms=terms, owners=owners, expelled=expelled)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    heading = Heading(run.terms.name, run.terms.learner, date, run.terms.public)
+    return make_statement(heading, run.terms.digest(), "secure", owners, expelled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
 from copriv.report.statement import state, write_statement
 from copriv.vectors import FloatArray
+
+PRIVATE = 0o700
 
 
 def require_new(folder: Path) -> None:
@@ -28,9 +31,9 @@ def require_new(folder: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """Create the folder."""
+    """Create the folder, for nobody but its owner: it holds figures that were measured on records."""
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, mode=PRIVATE)
     except FileExistsError:
         require_new(folder)
     except OSError as problem:
@@ -56,9 +59,18 @@ def write(folder: Path, run: Run, figures: Figures, theta: FloatArray) -> None:
     )
     write_model(model, folder / "model.json")
     (folder / "schedule.json").write_bytes(run.study.trace.to_json() + b"\n")
-    write_statement(state(run), folder)
+    write_statement(state(run, datetime.now(UTC).isoformat(timespec="seconds")), folder)
     draw(figures, folder)
     (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    shut(folder)
+
+
+def shut(folder: Path) -> None:
+    """Let nobody else read a run folder, also one that an earlier version has made."""
+    folder.chmod(PRIVATE)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.chmod(0o600)
 
 
 def _promised(figures: Figures) -> Sequence[Promised]:

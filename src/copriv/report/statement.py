@@ -1,17 +1,25 @@
-"""The privacy statement of a run: what was promised, spent and protected, and what was not. Meant to be passed on.
+"""The privacy statement of a study: what was promised, spent and protected, and what was not. Meant to be passed on.
 
-Everything in it follows from the terms, the promises and the ledgers. No figure measured on records is part of it.
+Everything in it follows from the terms, the promises and what this study has charged. No figure measured on records is
+part of it, and nothing that other studies have spent: that is in each owner's own statement (`dataset_statement`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from copriv import __version__
 from copriv.owner.promise import Promise
+from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.weakness import weakness
+from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.text import plain
+from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.figures import Run, Spending, spending
 
 PROTECTED = (
@@ -35,8 +43,15 @@ NOT_PROTECTED = (
         "Figures measured on the records themselves, such as how good a model is on them: they exist only where all "
         "records are, are marked as not private, and are not part of this statement or of model.json."
     ),
-    "The public rows: they are taken to be known to everybody.",
+    (
+        "The public rows: they are taken to be known to everybody. model.json holds their means, deviations and "
+        "principal components, as the dictionary of features."
+    ),
     "What an owner's machine reveals by other ways than its answers: timing, power, memory, a stolen disk.",
+)
+ABOUT = (
+    "This statement is about one study. What an owner's records have lost in other studies adds to it; each owner's "
+    "own statement has all of them (copriv owner statement, copriv ledger statement)."
 )
 ASSUMED = (
     "The owner's software and ledger are what they seem: whoever can change them can break the promise.",
@@ -63,7 +78,27 @@ class OwnerStatement(msgspec.Struct):
     norm: str
     clip: float
     sensitivity: float
-    accountant: str
+    accountant: Accountant
+    weakness: str | None
+
+
+class PublicStated(msgspec.Struct):
+    """Which rows were taken as public, and from where."""
+
+    rows: int
+    source: str
+    rows_of_this_very_file: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a study is called, who asked, when it ended, and the rows it took as public."""
+
+    study: str
+    learner: str
+    date: str
+    public: PublicRows
 
 
 class ExpelledStatement(msgspec.Struct):
@@ -74,42 +109,101 @@ class ExpelledStatement(msgspec.Struct):
 
 
 class Statement(msgspec.Struct):
-    """The privacy statement of a run."""
+    """The privacy statement of a study."""
 
+    study: str
+    learner: str
+    terms: str
+    date: str
+    copriv: str
     unit: str
     adjacency: str
     noise: str
     private: bool
-    terms: str
     owners: list[OwnerStatement]
+    public: PublicStated
+    weakness: str | None
+    deployment: Deployment
+    about: str = ABOUT
     protected: tuple[str, ...] = PROTECTED
     not_protected: tuple[str, ...] = NOT_PROTECTED
     assumed: tuple[str, ...] = ASSUMED
     expelled: list[ExpelledStatement] = []
 
 
-def state(run: Run) -> Statement:
-    """The statement of a finished run."""
+def state(run: Run, date: str) -> Statement:
+    """The statement of a finished run on one machine."""
+    heading = Heading(run.name, run.learner, date, run.public)
+    return make_statement(heading, run.study.terms.digest(), run.noise, _owners(run))
+
+
+def make_statement(
+    heading: Heading,
+    terms: str,
+    noise: str,
+    owners: list[OwnerStatement],
+    expelled: Sequence[ExpelledStatement] = (),
+) -> Statement:
+    """The statement of a study.
+
+    Args:
+        heading: what it is called, who asked, when, and the rows it took as public.
+        terms: the digest of its terms.
+        noise: secure, or what a simulation had.
+        owners: what each promised and did.
+        expelled: who was caught lying.
+    """
+    public = heading.public
     return Statement(
+        study=heading.study,
+        learner=heading.learner,
+        terms=terms,
+        date=heading.date,
+        copriv=__version__,
         unit=UNIT,
         adjacency=ADJACENCY,
-        noise=run.noise,
-        private=run.noise == "secure",
-        terms=run.study.terms.digest(),
-        owners=_owners(run),
+        noise=noise,
+        private=noise == "secure",
+        owners=owners,
+        public=PublicStated(public.rows, public.source, public.own, public.words),
+        weakness=next((owner.weakness for owner in owners if owner.weakness), None),
+        deployment=describe_deployment(_facts(heading, owners)),
+        expelled=list(expelled),
+    )
+
+
+def _facts(heading: Heading, owners: Sequence[OwnerStatement]) -> Facts:
+    return Facts(
+        name=heading.study,
+        kind="Machine learning model",
+        owners=tuple(owner.owner for owner in owners),
+        date=heading.date,
+        version=__version__,
+        epsilon=max(owner.epsilon for owner in owners),
+        delta=max(owner.delta for owner in owners),
+        accountants=tuple(sorted({owner.accountant for owner in owners})),
+        mechanisms=tuple(sorted({owner.mechanism for owner in owners})),
+        repeated=any(owner.most_answers > 1 for owner in owners),
+        public=(heading.public,),
     )
 
 
 def write_statement(statement: Statement, folder: Path) -> Sequence[Path]:
     """privacy.json for programs and privacy.html for people."""
+    page = render("privacy.html", statement)
+    (folder / "privacy.json").write_bytes(msgspec.json.format(msgspec.json.encode(statement)) + b"\n")
+    (folder / "privacy.html").write_text(page, encoding="utf-8")
+    return [folder / "privacy.json", folder / "privacy.html"]
+
+
+def render(template: str, statement: object) -> str:
+    """A statement as a page that needs nothing else; names that others have chosen are shown as text."""
     import jinja2
 
     loader = jinja2.PackageLoader("copriv.report")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    page = environment.get_template("privacy.html").render(statement=statement)
-    (folder / "privacy.json").write_bytes(msgspec.json.format(msgspec.json.encode(statement)) + b"\n")
-    (folder / "privacy.html").write_text(page, encoding="utf-8")
-    return [folder / "privacy.json", folder / "privacy.html"]
+    environment.filters["plain"] = plain
+    return environment.get_template(template).render(statement=statement)
 
 
 def owner_statement(spent: Spending, promise: Promise) -> OwnerStatement:
@@ -128,6 +222,7 @@ def owner_statement(spent: Spending, promise: Promise) -> OwnerStatement:
         clip=promise.clip,
         sensitivity=promise.sensitivity.value,
         accountant=promise.calibration.accountant,
+        weakness=weakness(promise.calibration.guarantee, spent.records),
     )
 
 

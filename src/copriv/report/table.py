@@ -22,6 +22,9 @@ def show(figures: Figures, console: Console) -> None:
     )
     if figures.dataset is not None:
         console.print(f"\n{_in_all(figures.dataset)}", highlight=False)
+    for words in dict.fromkeys((figures.weakness, figures.dataset and figures.dataset.weakness)):
+        if words:
+            console.print(Text(f"warning: {words}", style="bold"))
     console.print("ψ and gains are measured on the records themselves and are not private.", style="dim")
     console.print(f"run folder: {figures.run_folder}", style="dim")
 

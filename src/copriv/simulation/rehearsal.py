@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from copriv.entropy import secure
+from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
-from copriv.protocol.meeting import Hello
+from copriv.protocol.meeting import VERSION, Hello
 from copriv.protocol.terms import Terms
 from copriv.transport import subjects
 from copriv.transport.credentials import replace_file, write_credentials
@@ -33,11 +34,12 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """An owner that takes part in a rehearsal: it, its size, and the rate of its clock."""
+    """An owner that takes part in a rehearsal: it, its size, the rate of its clock, and its ledger if that is known."""
 
     owner: Owner
     records: int
     rate: float = 0.0
+    ledger: Ledger | None = None
 
 
 def free_port() -> int:
@@ -90,6 +92,8 @@ def desk_of(guest: Guest, terms: Terms) -> Desk:
         accountant=calibration.accountant,
         answers=calibration.answers,
         rate=guest.rate,
+        ledger=guest.ledger.book().id if guest.ledger is not None else "",
+        version=VERSION,
     )
     return Desk(
         hello=hello,
@@ -100,6 +104,7 @@ def desk_of(guest: Guest, terms: Terms) -> Desk:
         jitter=chance.random,
         tell=lambda _words: None,
         contact=lambda: None,
+        witnesses=(lambda _receipt: True) if guest.ledger is None else guest.ledger.witnesses,
     )
 
 
@@ -139,6 +144,7 @@ def learner_of(
     deadline: float = 30.0,
     tell: Callable[[str], None] = lambda _words: None,
     objects: Callable[[Hello], str | None] | None = None,
+    recall: Callable[[str], str | None] = lambda _ledger: None,
 ) -> Iterator[NatsLearner]:
     """The learner's side, connected; it objects to nobody unless it is told how."""
     chance = secure()
@@ -153,6 +159,7 @@ def learner_of(
         tell=tell,
         settle=RenewalDesk(quarters, tell).open,
         objects=objects,
+        recall=recall,
     )
     learner = NatsLearner(quarters.link(), manners, _word())
     try:

@@ -38,6 +38,7 @@ class Manners:
         objects: says why an owner that says hello has no place, or None; it may take its time.
         revive: is called before every attempt to connect, so that a broker of our own can be started again.
         settle: is given every new session, to listen there for what is not about meetings.
+        recall: the newest receipt of a ledger, if the learner has one.
     """
 
     terms: str
@@ -51,6 +52,7 @@ class Manners:
     objects: Callable[[Hello], str | None] | None = None
     revive: Callable[[], None] = lambda: None
     settle: Callable[[Session], Coroutine[Any, Any, None]] | None = None
+    recall: Callable[[str], str | None] = lambda _ledger: None
 
     @property
     def chooses(self) -> bool:

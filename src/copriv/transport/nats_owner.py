@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from copriv.errors import CoprivError, ProtocolError
+from copriv.errors import CoprivError, LedgerFailure, ProtocolError
 from copriv.protocol.meeting import Call, Claim, Hello, Notice, TurnedAway, Welcome, decode_notice, encode_notice
 from copriv.protocol.terms import Clock, Meeting
 from copriv.transport import subjects
@@ -46,6 +46,7 @@ class Desk:
         tell: is told what happens, in words.
         contact: is told of every query that was answered.
         attend: goes on beside every session, and keeps our certificate young.
+        witnesses: whether our ledger knows a receipt.
     """
 
     hello: Hello
@@ -57,6 +58,7 @@ class Desk:
     tell: Callable[[str], None]
     contact: Callable[[], None]
     attend: Callable[[Session], Coroutine[Any, Any, None]] | None = None
+    witnesses: Callable[[str], bool] = lambda _receipt: True
 
 
 async def serve(desk: Desk, link: Link) -> tuple[float, ...]:
@@ -174,7 +176,9 @@ class _Visit:
             self.outcome.set_result(None)
 
     def _take_note(self, notice: Notice | None) -> None:
-        if isinstance(notice, TurnedAway):
+        if isinstance(notice, Welcome) and notice.receipt is not None and not self.desk.witnesses(notice.receipt):
+            self._fail(_rolled_back(self.desk.hello.owner))
+        elif isinstance(notice, TurnedAway):
             self.desk.tell(notice.text)
             if notice.final:
                 self._fail(Dismissed(notice.text, remedy="ask whoever runs the learner", value=self.desk.hello.owner))
@@ -191,6 +195,14 @@ class _Visit:
     def _fail(self, problem: Exception) -> None:
         if not self.outcome.done():
             self.outcome.set_exception(problem)
+
+
+def _rolled_back(owner: str) -> LedgerFailure:
+    return LedgerFailure(
+        "the learner holds a receipt, perhaps of an earlier study, that our ledger does not know",
+        remedy="an old copy of the ledger was restored, or another one is in its place: find the right one first",
+        value=owner,
+    )
 
 
 async def _stop(tasks: list[asyncio.Task[None]]) -> None:

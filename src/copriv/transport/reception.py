@@ -16,6 +16,7 @@ from typing import Protocol
 from copriv.errors import ProtocolError
 from copriv.protocol.meeting import (
     LONGEST_HELLO,
+    VERSION,
     Claim,
     Hello,
     Notice,
@@ -224,6 +225,10 @@ class Reception:
         return self._manners.objects is not None and fresh and self._refusal(hello) is None
 
     def _refusal(self, hello: Hello) -> str | None:
+        if hello.version != VERSION:
+            return (
+                f"it speaks version {hello.version} of this protocol, and we speak {VERSION}: install the same copriv"
+            )
         if hello.terms != self._manners.terms:
             return "its approved terms are not those of this study"
         if hello.owner in self.expelled:
@@ -265,7 +270,8 @@ class Reception:
         self.present[name] = hello
         if self._dismissed.get(name) not in {None, hello.instance} and account.until <= self._clock():
             del self._dismissed[name]
-        await self._speak(reply, encode_notice(Welcome(self._manners.terms, self._stage, self._model)))
+        receipt = self._manners.recall(hello.ledger) if hello.ledger else None
+        await self._speak(reply, encode_notice(Welcome(self._manners.terms, self._stage, self._model, receipt)))
         if self._stage == "ended":
             self.farewells.add(name)
         self.news.set()

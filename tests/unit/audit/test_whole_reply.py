@@ -109,9 +109,9 @@ def records_without_target_are_dropped():
 
 
 def a_hello_that_knows_the_records():
-    def hello(engagement, terms, records, instance):
+    def hello(engagement, *given):
         size = len(open(engagement.data, "rb").read())  # noqa: PTH123, SIM115
-        return msgspec.structs.replace(HOUSE.hello(engagement, terms, records, instance), instance=f"{size:016x}")
+        return msgspec.structs.replace(HOUSE.hello(engagement, *given), instance=f"{size:016x}")
 
     return replace(HOUSE, hello=hello)
 

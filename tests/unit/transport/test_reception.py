@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import pytest
 
-from copriv.protocol.meeting import Claim, Hello, TurnedAway, Welcome, decode_notice, encode_notice
+from copriv.protocol.meeting import VERSION, Claim, Hello, TurnedAway, Welcome, decode_notice, encode_notice
 from copriv.transport import subjects
 from copriv.transport.manners import Manners
 from copriv.transport.reception import Reception
@@ -23,7 +23,14 @@ class Said:
 
 
 def hello(owner="east", instance="a1", **changes):
-    fields = {"records": 50, "nano_epsilon": 10**9, "delta": 0.0, "accountant": "pure", "answers": 5} | changes
+    fields = {
+        "records": 50,
+        "nano_epsilon": 10**9,
+        "delta": 0.0,
+        "accountant": "pure",
+        "answers": 5,
+        "version": VERSION,
+    } | changes
     return Hello(terms=TERMS, owner=owner, instance=instance, **fields)
 
 
@@ -324,3 +331,14 @@ def test_a_reply_elsewhere_is_not_given():
         assert (hall.spoken, hall.reception.present) == ([], {})
 
     asyncio.run(scene())
+
+
+def test_another_version_of_the_protocol_is_turned_away():
+    async def visit():
+        hall = Hall()
+        await hall.reception.on_hello(said(hello(version=1)))
+        return hall
+
+    hall = asyncio.run(visit())
+    assert hall.reception.present == {}
+    assert "version 1" in hall.told[0]

@@ -1,0 +1,182 @@
+"""What happened in a ledger, in order, as people read it: who asked what and when, what it cost, and what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from copriv.owner.book import Book
+from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.owner.owner import read_stored, study_of
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
+from copriv.privacy.release import Release
+from copriv.protocol.text import plain
+
+NOT_NAMED = "not named"
+NOT_NOTED = "not noted"
+
+
+class Sent(msgspec.Struct):
+    """What left with an answer: noisy numbers, and the noise on them."""
+
+    kind: str
+    numbers: int
+    mechanism: str
+    scale: float
+    values: tuple[float, ...] | None
+
+
+class Event(msgspec.Struct):
+    """One thing that happened.
+
+    Args:
+        number: of its entry.
+        date: in UTC; "before …" or "not noted" if the ledger is from a version that kept no dates.
+        event: opened, enrolled, answer, charge (without an answer), epoch or version.
+        words: the same for people.
+        study: its name.
+        learner: who asked.
+        terms: the digest of the study's terms.
+        epsilon: what it cost or promised, in ε.
+        rho: what it cost in ρ.
+        delta: what an epoch promises.
+        person: who approved or signed off.
+        query: the id of the question.
+        sent: what left.
+    """
+
+    number: int
+    date: str
+    event: str
+    words: str
+    study: str = ""
+    learner: str = ""
+    terms: str = ""
+    epsilon: float | None = None
+    rho: float | None = None
+    delta: float | None = None
+    person: str = ""
+    query: str = ""
+    sent: Sent | None = None
+
+
+def history(ledger: SqliteLedger, *, values: bool) -> list[Event]:
+    """Everything that happened, oldest first; with `values`, also the numbers that left."""
+    entries, book = list(ledger.entries()), ledger.book()
+    answers = {entry.body.query: entry for entry in entries if isinstance(entry.body, Answered)}
+    before = _undated(entries)
+    events = []
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, Charge):
+            answer = answers.get(body.query)
+            payload = None if answer is None else ledger.answer_to(body.query)
+            events.append(_charged(body, entry if answer is None else answer, book, payload, values=values))
+        elif not isinstance(body, Answered):
+            events.append(_told(entry, body))
+    return [msgspec.structs.replace(event, date=event.date or before) for event in events]
+
+
+def study_name(book: Book, digest: str) -> str:
+    """What people call a study; part of its digest if nobody has said."""
+    enrolled = book.enrolled.get(digest)
+    return plain(enrolled.name) if enrolled is not None and enrolled.name else f"study {plain(digest)[:12]}"
+
+
+def learner_name(book: Book, digest: str) -> str:
+    """Who asks in a study."""
+    enrolled = book.enrolled.get(digest)
+    return plain(enrolled.learner) if enrolled is not None and enrolled.learner else NOT_NAMED
+
+
+def _undated(entries: Iterable[Entry]) -> str:
+    """When an entry without a date was made, as far as that is known."""
+    first = next((entry.at for entry in entries if entry.at), None)
+    return f"before {first[:10]}" if first else NOT_NOTED
+
+
+def _charged(charge: Charge, dated: Entry, book: Book, payload: bytes | None, *, values: bool) -> Event:
+    digest, amount = study_of(charge.study), Amount(charge.nano, charge.measure)
+    sent, words = (None, "charged, and no answer is kept here")
+    if payload is not None:
+        sent, words = _sent(payload, _kind(charge.study, book.enrolled.get(digest)), values=values)
+    return Event(
+        number=dated.sequence,
+        date=dated.at,
+        event="charge" if payload is None else "answer",
+        words=f"{amount.words}: {words}",
+        study=study_name(book, digest),
+        learner=learner_name(book, digest),
+        terms=digest,
+        epsilon=charge.nano / NANO if charge.measure == "epsilon" else None,
+        rho=charge.nano / NANO if charge.measure == "rho" else None,
+        query=charge.query,
+        sent=sent,
+    )
+
+
+def _kind(account: str, enrolled: Enrolled | None) -> str:
+    if account.endswith(":loss"):
+        return "average loss"
+    named = {"gradient": "average gradient", "moments": "average moments"}
+    return named.get("" if enrolled is None else enrolled.asks, "average gradient or moments")
+
+
+def _sent(payload: bytes, kind: str, *, values: bool) -> tuple[Sent | None, str]:
+    found = read_stored(payload)
+    if found is None:
+        return None, f"{len(payload)} bytes were sent that are no answer of this version"
+    numbers, release = found
+    sent = Sent(kind, len(numbers), release.mechanism, release.scale, numbers if values else None)
+    return sent, f"{kind}, {len(numbers)} {'number' if len(numbers) == 1 else 'numbers'}, {_noise(release)}"
+
+
+def _noise(release: Release) -> str:
+    return f"{plain(release.mechanism)} noise of scale {release.scale:.3g}"
+
+
+def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> Event:
+    if isinstance(body, Enrolled):
+        return _enrolled(entry, body)
+    if isinstance(body, Version):
+        words = f"a new version of the records, signed off by {plain(body.signed_off_by)}; the spending stays"
+        return Event(entry.sequence, entry.at, "version", words, person=body.signed_off_by)
+    signed = "" if isinstance(body, Genesis) else f", signed off by {plain(body.signed_off_by)}"
+    opened = isinstance(body, Genesis)
+    declared = body.nano_epsilon < OPEN
+    promise = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
+    words = f"{'' if opened else 'a new promise: '}{promise} for any one {UNIT} ({ADJACENCY}){signed}"
+    return Event(
+        number=entry.sequence,
+        date=entry.at,
+        event="opened" if opened else "epoch",
+        words=words,
+        epsilon=body.nano_epsilon / NANO if declared else None,
+        delta=body.delta,
+        person="" if isinstance(body, Genesis) else body.signed_off_by,
+    )
+
+
+def _enrolled(entry: Entry, body: Enrolled) -> Event:
+    public = "" if body.public is None else f"; {body.public.words}"
+    return Event(
+        number=entry.sequence,
+        date=entry.at,
+        event="enrolled",
+        words=f"approved by {plain(body.approved_by)}{public}",
+        study=plain(body.name) or f"study {plain(body.study)[:12]}",
+        learner=plain(body.learner) or NOT_NAMED,
+        terms=body.study,
+        person=body.approved_by,
+    )
+
+
+def lines(events: Iterable[Event]) -> Iterator[str]:
+    """The events for a terminal, one a line, and one more for the numbers of an answer if they are there."""
+    for event in events:
+        asked = f"{event.study}, {event.learner}: " if event.study else ""
+        yield f"  {event.date:<25}  {event.event:<8}  {asked}{event.words}"
+        if event.sent is not None and event.sent.values is not None:
+            yield f"  {'':<37}{' '.join(f'{value:.17g}' for value in event.sent.values)}"
