@@ -59,7 +59,8 @@ def audit(
 
     Synthetic records go through the answer path that real ones take: checks, ledger, clipped gradient or moments,
     secure noise. Each test certifies a lower bound of the true epsilon; if that exceeds the claimed one, the test fails
-    and so does the command, with exit code 1. No record is read and no budget is touched. It takes less than a minute.
+    and so does the command, with exit code 1. The last one, whole-reply, compares everything else that leaves an owner
+    for files that differ in one record. No record is read and no budget is touched. It takes less than a minute.
 
         copriv audit --epsilon 1 --delta 1e-6
     """

@@ -14,7 +14,9 @@ from rich.table import Table
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.examination import Effort, examine
 from copriv.audit.verdict import Audit, Verdict
+from copriv.audit.whole_reply import audit_whole_reply, corpus
 from copriv.cli.progress import bar
+from copriv.cli.whole_reply_job import audited_house
 from copriv.entropy import seeded
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 
@@ -45,6 +47,7 @@ def run_job(options: AuditOptions) -> bool:
     claims = [_claim(options, guarantee, asks) for asks in options.asks]
     effort = Effort(options.draws, options.level, owners=options.answers)
     tests = [test for claim in claims for test in _attack(claim, effort, options.seed)]
+    tests.append(_compare_replies(guarantee))
     told = Audit(
         passed=all(test.passed for test in tests),
         claimed=guarantee.describe(),
@@ -72,6 +75,13 @@ def _attack(claim: Claim, effort: Effort, seed: int) -> list[Verdict]:
     if claim.asks == "gradient":
         return tests
     return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]
+
+
+def _compare_replies(guarantee: Guarantee) -> Verdict:
+    """Everything but the noise; whatever is claimed, it must not tell two files apart."""
+    with bar(Console(stderr=True), "comparing whole replies") as tell:
+        found = audit_whole_reply(audited_house(), tuple(corpus()), tell)
+    return msgspec.structs.replace(found, claimed=guarantee.epsilon)
 
 
 def show(told: Audit, claims: list[Claim], console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from copriv.entropy import token
@@ -47,7 +47,15 @@ def budgets_of(guarantee: Guarantee, accountant: Accountant, pure: int = 0) -> d
     return {"epsilon": pure, "rho": rest.nano} if pure else {"rho": rest.nano}
 
 
-def begin(owner: str, dataset: str, guarantee: Guarantee, accountant: Accountant = "pld", *, pure: int = 0) -> Genesis:
+def begin(
+    owner: str,
+    dataset: str,
+    guarantee: Guarantee,
+    accountant: Accountant = "pld",
+    *,
+    pure: int = 0,
+    draw_id: Callable[[], str] = token,
+) -> Genesis:
     """The first entry of a ledger, under a random id and salt of its own.
 
     Args:
@@ -56,8 +64,9 @@ def begin(owner: str, dataset: str, guarantee: Guarantee, accountant: Accountant
         guarantee: promised about any one record, in all.
         accountant: how answers with Gaussian noise add up.
         pure: billionths of ε that are set aside for answers with Laplace noise, if the guarantee has a δ.
+        draw_id: a fresh id.
     """
-    return _begin(owner, dataset, guarantee, accountant, budgets_of(guarantee, accountant, pure))
+    return _begin(owner, dataset, guarantee, accountant, budgets_of(guarantee, accountant, pure), draw_id)
 
 
 def begin_open(owner: str, dataset: str, delta: float = 0.0, accountant: Accountant = "pld") -> Genesis:
@@ -66,11 +75,16 @@ def begin_open(owner: str, dataset: str, delta: float = 0.0, accountant: Account
 
 
 def _begin(
-    owner: str, dataset: str, guarantee: Guarantee, accountant: Accountant, budgets: Mapping[Measure, int]
+    owner: str,
+    dataset: str,
+    guarantee: Guarantee,
+    accountant: Accountant,
+    budgets: Mapping[Measure, int],
+    draw_id: Callable[[], str] = token,
 ) -> Genesis:
     salt = token()
     return Genesis(
-        id=token(),
+        id=draw_id(),
         salt=salt,
         owner=owner,
         dataset=keyed(salt, dataset),

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.owner.approval import Approval, Subject, approve, differences, seal_dataset
@@ -244,9 +245,9 @@ class Home:
             answers=decided.answers,
         )
 
-    def open_ledger(self) -> SqliteLedger:
+    def open_ledger(self, draw: Callable[[], str] = token) -> SqliteLedger:
         """The ledger, if it is the one of these records and its budget is in the right currency."""
-        ledger = SqliteLedger(Path(self.engagement.ledger))
+        ledger = SqliteLedger(Path(self.engagement.ledger), draw=draw)
         try:
             ledger.book().require_dataset(fingerprint_of_file(Path(self.engagement.data)))
         except BaseException:

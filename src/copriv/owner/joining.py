@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.owner.book import Book
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
@@ -56,7 +58,9 @@ class Joining:
         if not undeclared(book):
             require_room(book, budget_of(guarantee, accountant), str(self.ledger))
 
-    def take(self, owner: str, guarantee: Guarantee, accountant: Accountant) -> None:
+    def take(
+        self, owner: str, guarantee: Guarantee, accountant: Accountant, draw_id: Callable[[], str] = token
+    ) -> None:
         """Make or take over the ledger, with a budget for this promise if none was declared; the file is on record."""
         path, by = self.settled.found.path, self.settled.signed_off_by
         dataset = fingerprint_of_file(path)
@@ -64,7 +68,12 @@ class Joining:
         with (
             Registry() as registry,
             closing(
-                open_settled(registry, self.settled, self.ledger, lambda: begin(owner, dataset, guarantee, accountant))
+                open_settled(
+                    registry,
+                    self.settled,
+                    self.ledger,
+                    lambda: begin(owner, dataset, guarantee, accountant, draw_id=draw_id),
+                )
             ) as ledger,
         ):
             registry.keep_split(self.settled.found.fingerprint, self.split)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from copriv.records.column import written
 from copriv.records.table import collect, count_rows, read_batches
 from copriv.vectors import IntArray
 
@@ -121,7 +122,7 @@ def _id_columns(table: pl.LazyFrame, rows: int) -> tuple[list[str], list[str]]:
     candidates = [name for name in first.columns if _may_be_id(first[name])]
     if not candidates:
         return [], []
-    described = collect(table.select(_describe_column(name) for name in candidates))
+    described = collect(table.select(_describe_column(name, first[name].dtype) for name in candidates))
     ids, numbering = [], []
     for name in candidates:
         distinct, lowest, highest = described[name].item().values()
@@ -139,13 +140,14 @@ def _may_be_id(values: pl.Series) -> bool:
     distinct = values.drop_nulls().n_unique()
     if 2 * distinct < len(values) or (distinct < len(values) and not _ID_NAME.search(values.name)):
         return False
-    numbers = values.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
+    numbers = _numbers(values).drop_nulls()
     return bool((numbers == numbers.round()).all())
 
 
-def _describe_column(name: str) -> pl.Expr:
+def _describe_column(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
-    numbers = column.cast(pl.String).cast(pl.Float64, strict=False)
+    counted = dtype.is_numeric() or dtype == pl.String
+    numbers = column.cast(pl.Float64, strict=False) if counted else pl.lit(None, dtype=pl.Float64)
     return pl.struct(
         column.n_unique().alias("distinct"), numbers.min().alias("low"), numbers.max().alias("high")
     ).alias(name)
@@ -207,9 +209,13 @@ def _numbers(values: pl.Series) -> pl.Series:
 
 
 def _as_text(values: pl.Series) -> pl.Series:
+    """Texts; of what polars has no text for, such as a day beyond the calendar, the number that stands for it."""
     if values.dtype.is_nested() or values.dtype == pl.Object:
-        return pl.Series(values.name, [str(value) for value in values.to_list()], dtype=pl.String)
-    return values.cast(pl.String)
+        return pl.Series(values.name, [str(value) for value in values.to_physical().to_list()], dtype=pl.String)
+    if values.dtype.is_temporal() and not isinstance(values.dtype, (pl.Date, pl.Datetime)):
+        return values.to_physical().cast(pl.String)
+    text = values.to_frame().select(written(values.name, values.dtype).cast(pl.String, strict=False)).to_series()
+    return text.fill_null(values.to_physical().cast(pl.String)) if values.dtype.is_temporal() else text
 
 
 def _hash_words(words: pl.Series, key: bytes) -> Hashes:

@@ -80,7 +80,7 @@ def place(name: str, dtype: pl.DataType, categories: tuple[str, ...]) -> pl.Expr
 
 def text(name: str, dtype: pl.DataType) -> pl.Expr:
     """The column as trimmed text; null where it is empty, says that it is missing, or is no text at all."""
-    trimmed = _written(name, dtype).cast(pl.String, strict=False).str.strip_chars()
+    trimmed = written(name, dtype).cast(pl.String, strict=False).str.strip_chars()
     missing = trimmed.str.to_lowercase().is_in(_MISSING) | trimmed.str.contains(r"^#+$")
     return pl.when(missing).then(None).otherwise(trimmed)
 
@@ -100,11 +100,13 @@ def number(name: str, dtype: pl.DataType) -> pl.Expr:
     return logical.cast(pl.Float64, strict=False).fill_nan(None)
 
 
-def _written(name: str, dtype: pl.DataType) -> pl.Expr:
+def written(name: str, dtype: pl.DataType) -> pl.Expr:
     """The column without the values that polars has no text for."""
     column = pl.col(name)
     if dtype.is_numeric() or isinstance(dtype, _TEXTS):
         return column
+    if dtype == pl.Binary:  # a cast would raise on bytes that are no text
+        return column.map_elements(lambda data: data.decode(errors="replace"), return_dtype=pl.String)
     if dtype == pl.Date:
         return _between(column, _FIRST_DAY, _LAST_DAY)
     if isinstance(dtype, pl.Datetime):

@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from copriv.audit import examination
 from copriv.audit.examination import Effort, confirm, examine
 from copriv.audit.verdict import Verdict
+from copriv.audit.whole_reply import corpus
 from copriv.cli import audit_job
 from copriv.cli.audit import audit
 from copriv.errors import BadInput
@@ -20,6 +22,12 @@ from copriv.errors import BadInput
 QUICK = Effort(draws=3000, level=1e-6, confidence=0.999)
 APP = typer.Typer()
 APP.command()(audit)
+
+
+@pytest.fixture(autouse=True)
+def few_replies(monkeypatch):
+    """The whole corpus of replies has a test of its own."""
+    monkeypatch.setattr(audit_job, "corpus", lambda: islice(corpus(), 2, 4))
 
 
 @pytest.fixture
@@ -121,7 +129,8 @@ def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
     assert {"name", "certified", "claimed", "statistic", "passed", "words"} <= set(told["tests"][0])
     names = [test["name"] for test in told["tests"]]
     assert {"transcript", "moments: transcript"} <= set(names)
-    assert len(names) == len(set(names)) == 7 + 5
+    assert len(names) == len(set(names)) == 7 + 5 + 1
+    assert names[-1] == "whole-reply"
 
 
 @pytest.mark.parametrize("asks", ["gradient", "moments", "both"])
@@ -137,6 +146,14 @@ def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin, as
     assert "FAILED" in done.stdout
     assert "refuted" in done.stdout
     assert "replace-one" in done.stdout
+
+
+def test_the_command_fails_where_a_reply_tells(copriv_audit, monkeypatch):
+    told = Verdict(**(_as_dict(_verdict(passed=False)) | {"name": "whole-reply", "words": "hello 1: records"}))
+    monkeypatch.setattr(audit_job, "audit_whole_reply", lambda *_given: told)
+    done = copriv_audit("--draws", 600, "--answers", 50, "--asks", "moments")
+    assert done.exit_code == 1
+    assert "whole-reply: hello 1: records" in done.stdout
 
 
 def test_a_bound_that_is_infinite_can_be_shown():

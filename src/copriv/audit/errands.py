@@ -1,0 +1,87 @@
+"""What a learner may send to an owner, good and bad, and in which order: the script of one owner's working life."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from copriv.protocol.messages import Kind, Query
+from copriv.protocol.terms import Terms
+from copriv.protocol.wire import encode
+
+Errand: TypeAlias = bytes | Literal["restart"]
+
+_GARBAGE = (b"", b"\xc1", b"\x91" * 2000, b"[/x]\x1b[2J", b"\xff\xfe")
+
+
+def models(terms: Terms) -> list[tuple[float, ...]]:
+    """Models at which a record stands out if it ever does: nothing, a little, and the corners of the box."""
+    size, limit = min(terms.parameters, 1000), terms.limit
+    alternating = tuple(limit if place % 2 else -limit for place in range(size))
+    ramp = tuple(limit * (place + 1) / size for place in range(size))
+    return [(0.0,) * size, (limit,) * size, (-limit,) * size, alternating, (5e-324,) * size, ramp]
+
+
+def brief(terms: Terms, owner: str, kinds: Sequence[Kind]) -> list[Errand]:
+    """Every kind of question, at nothing and at a corner of the box."""
+    return [encode(query) for query in _questions(terms, owner, kinds) if query.theta in models(terms)[:2]]
+
+
+def thorough(terms: Terms, owner: str, kinds: Sequence[Kind], receipt: str) -> list[Errand]:
+    """Everything that an owner has a word for: repetitions, conflicts, strangers, garbage, restarts, a spent budget.
+
+    Args:
+        terms: the study's.
+        owner: whom to ask.
+        kinds: what the terms set a budget aside for.
+        receipt: the one that the owner will have given for its first answer.
+    """
+    questions = list(_questions(terms, owner, kinds))
+    first, asked = questions[0], [encode(query) for query in questions]
+    known = msgspec.structs.replace(first, id="with-a-receipt", receipt=receipt)
+    return [
+        asked[0],
+        asked[0],
+        *(encode(query) for query in _strangers(first, terms)),
+        *_GARBAGE,
+        asked[0][:-3],
+        asked[0] + b"\x00",
+        b"\x00" * (1 << 20),
+        "restart",
+        asked[0],
+        encode(known),
+        *asked[1:],
+        "restart",
+        *asked,
+        *(encode(msgspec.structs.replace(query, id=f"beyond-{query.id}")) for query in questions[:3]),
+        encode(msgspec.structs.replace(known, id="late", receipt=receipt)),
+    ]
+
+
+def _questions(terms: Terms, owner: str, kinds: Sequence[Kind]) -> Iterator[Query]:
+    for kind in kinds:
+        for place, theta in enumerate(models(terms)):
+            yield Query(f"{kind}-{place}", terms.digest(), owner, theta, kind=kind)
+
+
+def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
+    """Queries that an owner must refuse, whatever its records are."""
+    other, size = tuple(value + terms.limit / 2 for value in first.theta), len(first.theta)
+    changed = msgspec.structs.replace
+    yield changed(first, theta=other)
+    yield changed(first, terms="0" * 64)
+    yield changed(first, owner="somebody else")
+    for place, name in enumerate(("", "x" * 201, "\x1b[2J[/x]\n")):
+        yield changed(first, id=name, terms=first.terms if place < 2 else "")
+    for place, value in enumerate((2 * terms.limit, math.inf, math.nan, -math.inf)):
+        yield changed(first, id=f"outside-{place}", theta=(value,) * size)
+    yield changed(first, id="short", theta=first.theta[1:])
+    yield changed(first, id="empty", theta=())
+    for place, receipt in enumerate(("", "0" * 64, "1:" + "0" * 64, "\x1b[2J", "x" * 3000)):
+        yield changed(first, id=f"receipt-{place}", receipt=receipt)
+    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss")
+    for kind in kinds:
+        yield changed(first, kind=kind, theta=other)

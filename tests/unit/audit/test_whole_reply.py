@@ -1,0 +1,378 @@
+"""What leaves an owner is the same for two files that differ in one record; and twins that leak are caught."""
+
+import hashlib
+import logging
+import math
+import warnings
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from copriv.audit import errands, hostile_studies, odd_records
+from copriv.audit.hostile_studies import PLAIN, Study
+from copriv.audit.house import live, receipt
+from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
+from copriv.audit.whole_reply import Case, audit_whole_reply, compare_all, corpus
+from copriv.cli.owner_serve import Log
+from copriv.cli.whole_reply_job import audited_house
+from copriv.losses.sample import Sample
+from copriv.owner import home, promise
+from copriv.owner.genesis import fingerprint_of_file
+from copriv.owner.home import Home
+from copriv.owner.owner import Owner
+from copriv.protocol import terms
+from copriv.protocol.messages import Refusal
+from copriv.protocol.wire import decode_reply, encode
+
+HOUSE = audited_house()
+NO_TARGET, EXTREME, MISSING = odd_records.SHARP
+
+
+def told(house, study=PLAIN, suffix="csv", odds=(NO_TARGET, EXTREME, MISSING), thorough=False):
+    """Where files with these records are told apart from the usual one."""
+    return [seen.where for _, seen in compare_all(house, Case(study, suffix, odds, thorough=thorough))]
+
+
+def test_the_corpus_of_the_command_passes():
+    cases = tuple(corpus())
+    verdict = audit_whole_reply(HOUSE, cases)
+    assert verdict.passed, verdict.words
+    assert (verdict.name, verdict.certified, verdict.false_alarms) == ("whole-reply", 0.0, 0.0)
+    assert verdict.answers > 1000
+    assert "nothing but noise" in verdict.words
+    odds = {odd.name for case in cases for odd in case.odds}
+    assert {odd.name for odd in (*odd_records.ALL, *odd_records.SHARP[1:])} <= odds
+
+
+def test_hostile_studies_are_refused_and_plain_ones_are_not(tmp_path, monkeypatch):
+    """Refusing everything would pass too; so what an honest learner writes must be answered."""
+    data = tmp_path / "records.csv"
+    data.write_bytes(write_table("csv", USUAL, 0))
+    refused = {"a box of 1.7e+308", "a target of scale 0", "a deviation of 0", "components that are no numbers"}
+    plain = (PLAIN, hostile_studies.WITH_DELTA, hostile_studies.MOMENTS)
+    hostile = [study for study in hostile_studies.HOSTILE if study.name in refused]
+    assert len(hostile) == len(refused)
+    for place, study in enumerate((*plain, *hostile)):
+        monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / f"registry-{place}"))
+        life = live(HOUSE, tmp_path / str(place), data, study.text(), errands.brief)
+        assert life.joined == (life.replies != []) == (study in plain)
+        assert life.joined or life.said[0].what.startswith("BadInput")
+
+
+def test_a_long_life_meets_every_kind_of_word(tmp_path):
+    data = tmp_path / "records.csv"
+    data.write_bytes(write_table("csv", NO_TARGET, 3))
+    life = live(
+        HOUSE,
+        tmp_path / "owner",
+        data,
+        PLAIN.text(),
+        lambda terms, owner, kinds: errands.thorough(terms, owner, kinds, receipt(0)),
+    )
+    reasons = {reply.reason for reply in life.replies if isinstance(reply, Refusal)}
+    assert reasons == {"oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict"}
+    where = [said.where for said in life.said]
+    assert [name for name in where if name.endswith(": bytes") and name.startswith("hello")] == [
+        f"hello {number}: bytes" for number in (1, 2, 3)
+    ]
+    assert where[-1] == "statement"
+    assert "log 3" in where
+
+
+# --- twins: each puts one old mistake back -----------------------------------------------------
+
+
+def receipts_that_hash_the_file():
+    """Finding 1: the head of a chain that begins with the hash of the file."""
+
+    def open_ledger(home, draw):
+        head = fingerprint_of_file(home.folder.parent / f"records.{home.engagement.data.rpartition('.')[2]}")
+        return Home.open_ledger(home, lambda: hashlib.sha256((head + draw()).encode()).hexdigest())
+
+    return replace(HOUSE, open_ledger=open_ledger)
+
+
+def records_without_target_are_dropped():
+    """Finding 2: what has no target is left out, and n counts the rest."""
+
+    def prepare(engagement, study):
+        found = home.prepare(engagement, study)
+        used = found.sample.used
+        sample = Sample.of_rows(found.sample.columns.T[used], found.sample.targets[used])
+        return replace(found, sample=sample, promise=home.promise_of(engagement, study.terms, sample.records))
+
+    return replace(HOUSE, prepare=prepare)
+
+
+def a_hello_that_knows_the_records():
+    def hello(engagement, *given):
+        size = len(open(engagement.data, "rb").read())  # noqa: PTH123, SIM115
+        return msgspec.structs.replace(HOUSE.hello(engagement, *given), instance=f"{size:016x}")
+
+    return replace(HOUSE, hello=hello)
+
+
+def a_log_that_counts():
+    """A line for others about what was found in the file."""
+
+    def log(home, ledger, written):
+        logging.getLogger("copriv").info("%s", fingerprint_of_file(home.folder.parent / "records.csv"))
+        return HOUSE.log(home, ledger, written)
+
+    return replace(HOUSE, log=log)
+
+
+def a_session_log_that_counts():
+    class Counting(Log):
+        def contact(self):
+            super().contact()
+            data = open(self.home.engagement.data, "rb").read()  # noqa: PTH123, SIM115
+            self.console.print(f"answered from {len(data)} bytes")
+
+    return replace(HOUSE, log=lambda home, ledger, file: Counting(home, ledger, HOUSE.log(home, ledger, file).console))
+
+
+def a_warning_about_a_record():
+    def handle(owner, query):
+        if not owner._responder._sample.used.all():
+            warnings.warn("a record cannot be used", stacklevel=1)
+        return Owner.handle(owner, query)
+
+    return replace(HOUSE, handle=handle)
+
+
+def a_join_that_minds_a_record():
+    def prepare(engagement, study):
+        found = home.prepare(engagement, study)
+        if not found.sample.used.all():
+            raise ValueError("a record has no target")
+        return found
+
+    return replace(HOUSE, prepare=prepare)
+
+
+def a_refusal_that_minds_a_record():
+    """The words are the same but for their length."""
+
+    def handle(owner, query):
+        reply = decode_reply(Owner.handle(owner, query))
+        usable = int(owner._responder._sample.used.sum())
+        return encode(
+            msgspec.structs.replace(reply, text=reply.text + " " * usable) if isinstance(reply, Refusal) else reply
+        )
+
+    return replace(HOUSE, handle=handle)
+
+
+def a_statement_that_minds_a_record():
+    prepared = []
+
+    def prepare(engagement, study):
+        prepared.append(home.prepare(engagement, study))
+        return prepared[-1]
+
+    def state(study, hello, replies):
+        return HOUSE.state(study, hello, replies) + prepared[-1].sample.targets.tobytes()
+
+    return replace(HOUSE, prepare=prepare, state=state)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    ("twin", "where"),
+    [
+        (receipts_that_hash_the_file, "reply 1.1: receipt"),
+        (records_without_target_are_dropped, "hello 1: records"),
+        (a_hello_that_knows_the_records, "hello 1: instance"),
+        (a_session_log_that_counts, "log 1"),
+        (a_warning_about_a_record, "log 1"),
+        (a_join_that_minds_a_record, "join"),
+        (a_statement_that_minds_a_record, "statement"),
+    ],
+)
+def test_every_twin_is_caught(twin, where, suffix):
+    assert told(twin(), suffix=suffix, odds=(NO_TARGET,)) == [where]
+    assert told(HOUSE, suffix=suffix, odds=(NO_TARGET,)) == [None]
+
+
+def test_an_owner_that_breaks_off_does_not_pass():
+    def state(study, hello, replies):
+        raise TypeError("always the same")
+
+    [where] = told(replace(HOUSE, state=state), odds=(NO_TARGET,))
+    assert where == "an honest study ends early, at serve: TypeError: always the same"
+
+
+def test_a_line_in_a_log_is_caught():
+    assert told(a_log_that_counts()) == ["log 1"] * 3
+
+
+def test_a_refusal_whose_length_depends_on_a_record_is_caught():
+    [where] = told(a_refusal_that_minds_a_record(), odds=(NO_TARGET,), thorough=True)
+    assert where.endswith(": bytes")
+
+
+def _naive_gradient(loss, sample, theta, clip, norm):
+    """Clipping as it was: the norm of a gradient in plain doubles, which overflows and underflows."""
+    with np.errstate(all="ignore"):
+        slopes = 2 * (theta @ sample.columns - sample.targets)
+        gradients = sample.columns * slopes
+        lengths = np.linalg.norm(gradients, ord=norm.value, axis=0)
+        return (gradients * np.minimum(1, clip / lengths)).mean(axis=1)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_box_without_bound_is_caught(monkeypatch, delta):
+    """Finding 3: at the end of doubles a record overflows, and the owner says so or not."""
+    study = Study("wide", {("model", "limit"): 1.7e308, ("privacy", "delta"): delta, ("privacy", "clip"): 1e-3})
+    assert told(HOUSE, study, odds=(EXTREME,)) == [None]
+    monkeypatch.setattr(terms, "RANGES", dict(terms.RANGES) | {"limit": (0.0, math.inf)})
+    monkeypatch.setattr(promise, "clipped_average_gradient", _naive_gradient)
+    [where] = told(HOUSE, study, odds=(EXTREME,))
+    assert where is not None
+
+
+def test_an_answer_that_moves_too_far_is_caught(monkeypatch):
+    honest = promise.clipped_average_gradient
+    monkeypatch.setattr(promise, "clipped_average_gradient", lambda *given: 3 * honest(*given))
+    assert told(HOUSE, odds=(EXTREME,)) == ["an exact answer moves further than declared"]
+
+
+def test_the_verdict_names_where_and_not_what():
+    case = Case(PLAIN, "csv", (NO_TARGET,))
+    verdict = audit_whole_reply(records_without_target_are_dropped(), (case,))
+    assert not verdict.passed
+    assert verdict.certified == math.inf
+    assert verdict.words == (
+        "1 of 1 files are told from their neighbours: "
+        "'no target, new category' (csv, row 4) under 'plain': hello 1: records"
+    )
+
+
+def test_a_record_that_moves_another_is_caught():
+    """A standardisation fitted on the records themselves: every row depends on every record."""
+
+    def prepare(engagement, study):
+        found = home.prepare(engagement, study)
+        targets = found.sample.targets
+        return replace(found, sample=Sample.of_rows(found.sample.columns.T, (targets - targets.mean()) / 4))
+
+    assert told(replace(HOUSE, prepare=prepare), odds=(EXTREME,)) == ["a record moves the row of another"]
+
+
+def test_a_file_that_is_read_in_pieces():
+    """Where the pieces are cut must not depend on a record either."""
+    quotes = b",".join([b'"a,""b"', b'",,,,"'] * 2000)
+    case = Case(
+        PLAIN, "csv", (Odd("quotes", line=quotes),), Odd("nothing", line=b""), place=30_000, records=40_000, columns=ALL
+    )
+    assert len(write_table("csv", USUAL, 0, case.records)) > 4 << 20
+    assert [seen.where for _, seen in compare_all(HOUSE, case)] == [None]
+
+
+@pytest.mark.parametrize("odd", [odd for odd in odd_records.LINES if not odd.fits], ids=lambda odd: odd.name)
+def test_what_does_not_fit_on_its_line_is_refused_at_home(tmp_path, odd):
+    data = tmp_path / "records.csv"
+    data.write_bytes(write_table("csv", odd, 3))
+    life = live(HOUSE, tmp_path / "owner", data, PLAIN.text(), errands.brief)
+    assert not life.joined
+    assert life.said[0].what.startswith("BadTable: records.csv, line 5")
+    assert not (tmp_path / "owner").exists()
+
+
+# --- a search ----------------------------------------------------------------------------------
+
+NUMBERS = st.one_of(
+    st.floats(),
+    st.sampled_from([0.0, 5e-324, 1e-150, 1e-9, 1e-6, 0.5, 1.0, 5.0, 1e3, 1e6, 1e9, 1e150, 1.7e308, math.inf]),
+)
+ENTRIES = st.sampled_from(
+    [
+        *(("model", name) for name in ("limit", "row_norm", "target_bound", "regularization", "threshold")),
+        ("privacy", "clip"),
+        ("privacy", "epsilon"),
+        ("evaluation", "loss_bound"),
+        *(("dictionary", name) for name in ("length", "intercept")),
+        *(("dictionary", "target", name) for name in ("center", "scale")),
+        *(("dictionary", "columns", place, name) for place in (0, 1) for name in ("fill", "mean", "deviation")),
+        ("dictionary", "components", 0, 1),
+    ]
+)
+WORDS = {
+    ("model", "loss"): st.sampled_from(["squared", "huber", "logistic"]),
+    ("learning", "rule"): st.sampled_from(["paper", "averaged", "newton", "statistics"]),
+    ("privacy", "delta"): st.sampled_from([0.0, 1e-6]),
+    ("dictionary", "target", "kind"): st.sampled_from(["number", "label"]),
+    ("dictionary", "target", "name"): st.sampled_from(sorted(SCHEMA)),
+    ("dictionary", "columns", 0, "name"): st.sampled_from(sorted(SCHEMA)),
+    ("dictionary", "columns", 0, "kind"): st.sampled_from(["number", "day", "month"]),
+    ("dictionary", "columns", 2, "name"): st.sampled_from(sorted(SCHEMA)),
+    ("dictionary", "columns", 2, "categories"): st.lists(st.text(max_size=4), min_size=1, max_size=3),
+}
+CELLS = st.one_of(
+    st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"").replace(b'"', b"").replace(b",", b"")),
+    st.floats().map(lambda value: repr(value).encode()),
+    st.text(max_size=8).map(lambda text: b'"' + text.replace("\n", "").replace('"', '""').encode() + b'"'),
+    st.sampled_from([b"", b"NaN", b"-inf", b"1e400", b"1,000".join([b'"', b'"']), b"2020-13-01", b"true", b"\r", b" "]),
+)
+VALUES = {
+    "id": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+    "age": st.one_of(st.none(), st.floats()),
+    "income": st.one_of(st.none(), st.floats()),
+    "city": st.one_of(st.none(), st.text(max_size=8)),
+    "since": st.one_of(st.none(), st.text(max_size=8), st.dates().map(str)),
+    "day": st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1)),
+    "moment": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+    "instant": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+    "blob": st.one_of(st.none(), st.binary(max_size=8)),
+    "flag": st.one_of(st.none(), st.booleans()),
+    "grade": st.one_of(st.none(), st.text(max_size=8)),
+    "tall": st.one_of(st.none(), st.integers(0, 2**64 - 1)),
+    "short": st.one_of(st.none(), st.floats(width=32)),
+    "stay": st.one_of(st.none(), st.floats()),
+}
+LINES = st.binary(max_size=60).map(lambda data: data.replace(b"\n", b""))
+
+
+@st.composite
+def studies(draw):
+    changes = draw(st.dictionaries(ENTRIES, NUMBERS, max_size=2))
+    for entry in draw(st.sets(st.sampled_from(sorted(WORDS, key=str)), max_size=2)):
+        changes[entry] = draw(WORDS[entry])
+    return Study("searched", changes)
+
+
+@st.composite
+def records(draw, suffix):
+    if suffix == "parquet":
+        names = draw(st.sets(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5))
+        return Odd("searched", values={name: draw(VALUES[name]) for name in sorted(names)})
+    if draw(st.integers(0, 3)) == 0:
+        line = draw(LINES)
+        return Odd("searched", line=line, fits=b'"' not in line)
+    names = draw(st.sets(st.sampled_from(sorted(SCHEMA)), min_size=1, max_size=5))
+    return Odd("searched", {name: draw(CELLS) for name in sorted(names)})
+
+
+@st.composite
+def cases(draw):
+    suffix = draw(st.sampled_from(FORMATS))
+    study = draw(
+        st.one_of(
+            studies(),
+            st.sampled_from(
+                [PLAIN, *hostile_studies.TYPED, *hostile_studies.OTHER_LOSSES, *hostile_studies.OTHER_TARGETS]
+            ),
+        )
+    )
+    return Case(study, suffix, (draw(records(suffix)),), place=draw(st.integers(0, RECORDS - 1)), columns=ALL)
+
+
+@given(cases())
+def test_a_search_finds_no_record_that_shows(case):
+    [(_, seen)] = compare_all(HOUSE, case)
+    assert seen.where is None
