@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from copriv.protocol.terms import FORMAT
+
 Entry: TypeAlias = tuple[str | int, ...]
 
 _CITIES = ["Bern", "Oslo", "Rome"]
@@ -23,7 +25,7 @@ _COLUMNS: list[dict[str, Any]] = [
     {"name": "since", "kind": "day", "fill": 18400.0, "mean": 18400.0, "deviation": 80.0, "categories": []},
 ]  # fmt: skip
 _PLAIN: dict[str, Any] = {
-    "study": {"name": "plain", "format": 1},
+    "study": {"name": "plain", "format": FORMAT},
     "model": {
         "loss": "squared",
         "threshold": 0.0,

@@ -53,7 +53,6 @@ _WORDS = {
     "meeting": ("broadcast", "request"),
     "clock": ("always", "poisson"),
 }
-_ADDED_LATER = ("learner", "public_rows", "public_source")
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,13 +148,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
 
     def digest(self) -> str:
-        """SHA-256 of the canonical text of the terms; it travels with every message.
-
-        What older terms do not have counts only where it says something, so that they keep their digest.
-        """
-        values = msgspec.to_builtins(self)
-        said = {name: value for name, value in values.items() if value or name not in _ADDED_LATER}
-        return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+        """SHA-256 of the canonical text of the terms; it travels with every message."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
 
 def _require_range(name: str, value: float, lowest: float, highest: float) -> None:
