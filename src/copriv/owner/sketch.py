@@ -19,12 +19,11 @@ import numpy.typing as npt
 import polars as pl
 
 from copriv.records.column import written
-from copriv.records.table import collect, count_rows
+from copriv.records.table import collect, count_rows, read_batches
 from copriv.vectors import IntArray
 
 SMALLEST_SKETCH = 2000
 _ROWS_PER_HASH = 50
-_BATCH_ROWS = 100_000
 _ROWS_LOOKED_AT = 10_000
 _MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
 _MISSING = np.uint64(0x7FF8_0000_0000_0001)
@@ -160,17 +159,14 @@ def _hash_table(
     """For every wanted set of columns the hash of every row, batch by batch."""
     names = sorted({name for _, columns in wanted for name in columns})
     hashed = [np.empty(rows, dtype=np.uint64) for _ in wanted]
-    done = 0
-    for batch in table.select(names).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
-        cells = np.column_stack([_cells(batch[name], key) for name in names]) if names else np.empty((0, 0), np.uint64)
+    for span, batch in read_batches(table, names, tell):
+        cells = np.column_stack([_cells(batch[name], key) for name in names])
         for (kind, columns), hashes in zip(wanted, hashed, strict=True):
             chosen = np.ascontiguousarray(cells[:, [names.index(name) for name in columns]])
             found = _hash_rows(chosen, f"{kind}:{columns[0] if kind == 'ids' else ''}", key)
             if kind == "ids":
                 found[chosen[:, 0] == _MISSING] = _MISSING
-            hashes[done : done + batch.height] = found
-        done += batch.height
-        tell(done, rows)
+            hashes[span] = found
     return hashed
 
 

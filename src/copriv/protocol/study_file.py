@@ -15,10 +15,8 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.protocol.terms import Terms
 
-FORMAT = 1
-
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "study": ("name", "learner", "records", "public_rows", "public_source"),
+    "study": ("format", "name", "learner", "records", "public_rows", "public_source"),
     "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
     "privacy": ("epsilon", "delta", "answers", "clip"),
     "learning": ("rule", "horizon", "step", "central"),
@@ -53,7 +51,6 @@ def write_study(study: StudyFile) -> str:
 
     values = msgspec.to_builtins(study.terms)
     sections: dict[str, Any] = {section: {name: values[name] for name in names} for section, names in _SECTIONS.items()}
-    sections["study"]["format"] = FORMAT
     return _HEADER + "\n" + tomli_w.dumps(sections | {"dictionary": msgspec.to_builtins(study.dictionary)})
 
 
@@ -68,7 +65,7 @@ def read_study(text: str) -> StudyFile:
     dictionary = sections.pop("dictionary", None)
     if not isinstance(dictionary, dict):
         raise BadInput("the study file has no [dictionary]", remedy="take one that `copriv learner draft` has written")
-    values = dict(_values(sections)) | {"dictionary": dictionary_digest(dictionary)}
+    values = {"format": 0} | dict(_values(sections)) | {"dictionary": dictionary_digest(dictionary)}
     try:
         return StudyFile(msgspec.convert(values, Terms), dictionary)
     except msgspec.ValidationError as problem:
@@ -83,9 +80,7 @@ def _values(sections: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 f"the study file has a section {section!r}", remedy=f"use {', '.join(_SECTIONS)}", value=section
             )
         for name, value in content.items():
-            if (section, name) == ("study", "format"):
-                _require_format(value)
-            elif name in _SECTIONS[section]:
+            if name in _SECTIONS[section]:
                 yield name, value
             else:
                 raise BadInput(
@@ -93,11 +88,6 @@ def _values(sections: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                     remedy=f"[{section}] knows {', '.join(_SECTIONS[section])}",
                     value=name,
                 )
-
-
-def _require_format(value: object) -> None:
-    if value != FORMAT:
-        raise BadInput(f"a study file of format {value}", remedy=f"this version reads format {FORMAT}", value=value)
 
 
 _EXAMPLE = StudyFile(

@@ -21,6 +21,8 @@ from copriv.protocol.text import is_plain, plain
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
 
+# Of terms and study files; terms of another format have another digest, and are not answered.
+FORMAT = 2
 LONGEST_NAME = 200
 
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -84,6 +86,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         learner: who asks, as people call it; empty if not named.
         public_rows: how many public rows the terms were drafted from.
         public_source: the name of the file that they came from.
+        format: of the terms.
     """
 
     loss: str
@@ -112,8 +115,13 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     learner: str = ""
     public_rows: int = 0
     public_source: str = ""
+    format: int = FORMAT
 
     def __post_init__(self) -> None:
+        if self.format != FORMAT:
+            raise BadInput(
+                f"terms of format {self.format}", remedy=f"this version reads format {FORMAT}: draft the study again"
+            )
         for name, (lowest, highest) in RANGES.items():
             _require_range(name, getattr(self, name), lowest, highest)
         for name, words in _WORDS.items():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from copriv.errors import CoprivError
 from copriv.protocol.renewal import Errand, InUse, NotRenewed, Renewal, Renewed, decode_errand, encode_errand
+from copriv.protocol.text import plain
 from copriv.transport import subjects
 from copriv.transport.authority import certify_client, identity_of
 from copriv.transport.certificates import identity_in, life_of, signed_by, written
@@ -49,8 +50,12 @@ class RenewalDesk:
 
         async def hear(message: Msg) -> None:
             owner, serial = subjects.renewing(message.subject)
-            if message.reply.startswith(f"{subjects.inbox(owner)}."):
+            if not message.reply.startswith(f"{subjects.inbox(owner)}."):
+                return
+            try:
                 await session.publish(message.reply, self.reply(owner, serial, bytes(message.data)))
+            except Exception as problem:  # noqa: BLE001 - told, and the learner goes on
+                self.tell(plain(f"what {owner} asks of the authority could not be handled: {problem!r}", most=500))
 
         await session.client.subscribe(subjects.EVERY_RENEWAL, cb=hear)
 

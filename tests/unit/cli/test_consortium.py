@@ -186,7 +186,7 @@ def test_the_study_file_is_what_counts(drafted, tmp_path):
         (("horizon = 30", 'horizon = "many"'), "horizon"),
         (("horizon = 30", "horizon = 0"), "horizon is 0"),
         (("[dictionary]", "[dictionary"), "not TOML"),
-        (("format = 1", "format = 9"), "format 9"),
+        (("format = 2", "format = 9"), "format 9"),
         (('meeting = "request"', 'meeting = "telepathy"'), "meeting"),
     ],
 )

@@ -173,3 +173,12 @@ def test_the_sentence_says_what_to_do(own, joint, words):
     assert f"{joint:.4g}" in text
     assert text.endswith(".")
     assert "\n" not in text
+
+
+def test_models_are_judged_on_usable_records_only():
+    generator = np.random.default_rng(5)
+    rows = np.hstack([generator.normal(size=(60, 2)) / 3, np.full((60, 1), 0.5)])
+    targets = np.clip(rows @ np.array([1.0, -1.0, 0.5]), -1, 1)
+    holes = np.zeros((25, 3))
+    with_holes = Sample.of_rows(np.vstack([rows, holes]), np.append(targets, np.zeros(25)))
+    assert _compare(with_holes, np.zeros(3)) == _compare(Sample.of_rows(rows, targets), np.zeros(3))
