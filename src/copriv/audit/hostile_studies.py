@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from copriv.protocol.terms import FORMAT
+
 Entry: TypeAlias = tuple[str | int, ...]
 
 _CITIES = ["Bern", "Oslo", "Rome"]
@@ -23,7 +25,7 @@ _COLUMNS: list[dict[str, Any]] = [
     {"name": "since", "kind": "day", "fill": 18400.0, "mean": 18400.0, "deviation": 80.0, "categories": []},
 ]  # fmt: skip
 _PLAIN: dict[str, Any] = {
-    "study": {"name": "plain", "format": 1},
+    "study": {"name": "plain", "format": FORMAT},
     "model": {
         "loss": "squared",
         "threshold": 0.0,
@@ -119,13 +121,13 @@ def _of_types(name: str, kinds: Mapping[str, str]) -> Study:
     return _dictionary(name, columns=_typed(kinds), components=rows)
 
 
-_TYPES = ("day", "moment", "instant", "blob", "amount", "flag", "grade", "tall", "short")
+_TYPES = ("day", "moment", "instant", "amount", "flag", "grade", "tall", "short")
 
 PLAIN = Study("plain", honest=True)
 TYPED = (
     _of_types("every type as a number", dict.fromkeys(_TYPES, "number")),
     _of_types("every type as a category", dict.fromkeys(_TYPES, "category")),
-    _of_types("a list as a category", {"tags": "category", "age": "number"}),
+    _of_types("a list and bytes as categories", {"tags": "category", "blob": "category"}),
     _of_types("every type as a day", dict.fromkeys(_TYPES, "day")),
     _of_types("every type as a month", dict.fromkeys(_TYPES, "month")),
 )
