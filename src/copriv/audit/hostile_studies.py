@@ -121,13 +121,13 @@ def _of_types(name: str, kinds: Mapping[str, str]) -> Study:
     return _dictionary(name, columns=_typed(kinds), components=rows)
 
 
-_TYPES = ("day", "moment", "instant", "blob", "amount", "flag", "grade", "tall", "short")
+_TYPES = ("day", "moment", "instant", "amount", "flag", "grade", "tall", "short")
 
 PLAIN = Study("plain", honest=True)
 TYPED = (
     _of_types("every type as a number", dict.fromkeys(_TYPES, "number")),
     _of_types("every type as a category", dict.fromkeys(_TYPES, "category")),
-    _of_types("a list as a category", {"tags": "category", "age": "number"}),
+    _of_types("a list and bytes as categories", {"tags": "category", "blob": "category"}),
     _of_types("every type as a day", dict.fromkeys(_TYPES, "day")),
     _of_types("every type as a month", dict.fromkeys(_TYPES, "month")),
 )

@@ -212,6 +212,8 @@ def _as_text(values: pl.Series) -> pl.Series:
     """Texts; of what polars has no text for, such as a day beyond the calendar, the number that stands for it."""
     if values.dtype.is_nested() or values.dtype == pl.Object:
         return pl.Series(values.name, [str(value) for value in values.to_physical().to_list()], dtype=pl.String)
+    if values.dtype == pl.Binary:  # a cast would raise on bytes that are no text
+        return values.map_elements(lambda data: data.decode(errors="replace"), return_dtype=pl.String)
     if values.dtype.is_temporal() and not isinstance(values.dtype, (pl.Date, pl.Datetime)):
         return values.to_physical().cast(pl.String)
     text = values.to_frame().select(written(values.name, values.dtype).cast(pl.String, strict=False)).to_series()

@@ -105,8 +105,6 @@ def written(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
     if dtype.is_numeric() or isinstance(dtype, _TEXTS):
         return column
-    if dtype == pl.Binary:  # a cast would raise on bytes that are no text
-        return column.map_elements(lambda data: data.decode(errors="replace"), return_dtype=pl.String)
     if dtype == pl.Date:
         return _between(column, _FIRST_DAY, _LAST_DAY)
     if isinstance(dtype, pl.Datetime):
