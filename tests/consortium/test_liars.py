@@ -19,6 +19,7 @@ from copriv.cli import learner_training
 from copriv.cli.learner_training import Trainer
 from copriv.learner.admission import objection
 from copriv.learner.checkpoint import Checkpoint
+from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster, rule_of
 from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_query, decode_reply
@@ -62,8 +63,8 @@ class Scene:
         roster = Roster.of({name: present[name] for name in names})
         made = Checkpoint.create(self.folder / "c.sqlite", run="run", terms="t", schedule="s")
         console = Console(file=self.screen, width=300)
-        with closing(made) as checkpoint:
-            trained = Trainer(self.terms, learner, console, checkpoint, roster, None, None).run()
+        with closing(made) as checkpoint, closing(ReceiptStore(self.folder / "receipts.sqlite")) as receipts:
+            trained = Trainer(self.terms, learner, console, checkpoint, roster, None, None, receipts).run()
             self.log, self.trained = checkpoint.log(), trained
         self.model = trained.learning.rule.model(trained.position.state)
         learner.end(self.model.tolist(), seconds=0.5)
@@ -182,14 +183,16 @@ def test_an_expulsion_survives_a_kill(tmp_path):
         roster = Roster.of({name: present[name] for name in NAMES})
         console = Console(file=scene.screen, width=300)
         first = Checkpoint.create(tmp_path / "c.sqlite", run="run", terms="t", schedule="s")
-        trainer = Trainer(scene.terms, learner, console, first, roster, None, None)
+        receipts = ReceiptStore(tmp_path / "receipts.sqlite")
+        trainer = Trainer(scene.terms, learner, console, first, roster, None, None, receipts)
         learner.begin({hello.owner: hello for hello in roster.owners})
         silent = learner_training.Trouble(learner, console, roster)
         assert trainer._stretch(silent, lambda _done, _total: None) is None
         first.close()
         with closing(Checkpoint(tmp_path / "c.sqlite")) as second:
-            trained = Trainer(scene.terms, learner, console, second, roster, None, None).run()
+            trained = Trainer(scene.terms, learner, console, second, roster, None, None, receipts).run()
             scene.log, scene.trained = second.log(), trained
+        receipts.close()
         scene.model = trained.learning.rule.model(trained.position.state)
         learner.end(scene.model.tolist(), seconds=0.5)
     assert scene.findings(expelled=[LIAR]) == []

@@ -10,6 +10,8 @@ import struct
 
 import msgspec
 
+from copriv.protocol.meeting import VERSION
+
 ODD_NUMBERS = (
     math.nan,
     math.inf,
@@ -66,6 +68,8 @@ class Hearsay:
             "accountant": "pure",
             "answers": 24,
             "rate": 0.0,
+            "ledger": "a" * 64,
+            "version": VERSION,
         }
 
     def claim(self):

@@ -13,6 +13,7 @@ import polars as pl
 from rich.console import Console
 
 from copriv.cli.train_dataset import charge, check_payment
+from copriv.cli.train_origin import Origin
 from copriv.errors import CoprivError
 from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, settle, take_version
 from copriv.owner.genesis import begin, fingerprint_of_file
@@ -20,6 +21,7 @@ from copriv.owner.joining import require_registered, settle_joining
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.protocol.public_rows import PublicRows
 
 TWINS = ("no registry", "no watermark", "a ledger for each partition")
 _SUFFIXES = ("", "-wal", "-shm")
@@ -174,7 +176,7 @@ class OneFile:
                 promises=[SimpleNamespace(budget=price)], terms=SimpleNamespace(name="s", digest=lambda: "d")
             )
             payment = check_payment(registry, options, 0, study, Console(quiet=True), None)
-            charge(payment, f"r{self.number}", study)
+            charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))
             self._known(payment.ledger)
 
     def _train_as_before(self, owners, price):

@@ -24,7 +24,7 @@ from copriv.learner.roster import Prospects, Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.owner.promise import make_promise
 from copriv.privacy.release import describe
-from copriv.protocol.meeting import Hello, encode_notice
+from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.report.joint import promise_of
 from copriv.simulation.plain_terms import plain_terms
@@ -48,7 +48,7 @@ def terms_of(rule):
 
 
 def hello_of(name, terms):
-    return Hello(terms.digest(), name, "a1", world.RECORDS, 10**9, 0.0, "pure", terms.answers)
+    return Hello(terms.digest(), name, "a1", world.RECORDS, 10**9, 0.0, "pure", terms.answers, version=VERSION)
 
 
 @lru_cache
