@@ -19,6 +19,7 @@ import polars as pl
 
 from copriv.errors import BadInput
 from copriv.records.column import Column
+from copriv.records.projection import project, shorten
 from copriv.records.ranges import MOST_COLUMNS, hold, require_number, require_unique
 from copriv.records.survey import LeftOut, survey
 from copriv.records.target import Target, TargetChoice, fit_target
@@ -69,8 +70,8 @@ class Dictionary(msgspec.Struct, frozen=True):
 
     def features_of(self, table: pl.DataFrame) -> FloatArray:
         """Features with intercept of every row (records × parameters), each row of length at most 1."""
-        standardised = _standardise(table, self.columns)
-        return bound_rows(standardised @ np.asarray(self.components).T, self.length, self.intercept)
+        scores = project(_standardise(table, self.columns), np.asarray(self.components, dtype=np.float64))
+        return bound_rows(scores, self.length, self.intercept)
 
     def targets_of(self, table: pl.DataFrame) -> FloatArray:
         """Bounded targets; NaN where a row has none that can be used."""
@@ -118,7 +119,7 @@ def fit_dictionary(
     columns, left_out = survey(public, skip=[choice.name, *skip])
     standardised = _standardise(public, columns)
     components = principal_components(standardised, features)
-    scores = standardised @ components.T
+    scores = project(standardised, components)
     length = hold(float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0, "length")
     intercept = hold(balanced_intercept(scores, length), "intercept")
     rows = tuple(tuple(row) for row in components.tolist())
@@ -137,7 +138,7 @@ def principal_components(standardised: FloatArray, most: int) -> FloatArray:
 
 def balanced_intercept(scores: FloatArray, length: float) -> float:
     """The b whose b² is the largest eigenvalue of (1 − b²) E[zzᵀ] over the bounded public scores z."""
-    bounded = _shorten(scores, length)
+    bounded = shorten(scores, length)
     strongest = float(np.linalg.eigvalsh(bounded.T @ bounded / bounded.shape[0])[-1])
     return math.sqrt(strongest / (1 + strongest))
 
@@ -150,18 +151,13 @@ def bound_rows(scores: FloatArray, length: float, intercept: float) -> FloatArra
     True
     """
     constant = np.full((scores.shape[0], 1), intercept)
-    return np.hstack([_shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * (1 - 1e-12)
-
-
-def _shorten(scores: FloatArray, length: float) -> FloatArray:
-    scaled = scores / length
-    return np.asarray(scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1.0), dtype=np.float64)
+    return np.hstack([shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * (1 - 1e-12)
 
 
 def _standardise(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
     """Each column in deviations from its public mean, held within ±1e9: a double for every cell."""
     values = table.select(column.standardised(table.schema[column.name]) for column in columns).to_numpy()
-    return np.asarray(values, dtype=np.float64)
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _require_component(component: Sequence[float], columns: int, place: int) -> None:
