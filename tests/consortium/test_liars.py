@@ -5,6 +5,7 @@ of the liar, they give the learner's model, bit for bit; and each was paid for o
 """
 
 import io
+from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
@@ -21,8 +22,9 @@ from copriv.learner.admission import objection
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster, rule_of
-from copriv.protocol.messages import Answer
-from copriv.protocol.wire import decode_query, decode_reply
+from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Answer, Refusal
+from copriv.protocol.wire import decode_query, decode_reply, encode
 from copriv.report.joint import promise_of
 from copriv.simulation import rehearsal
 
@@ -41,7 +43,8 @@ class Scene:
         self.screen = io.StringIO()
 
     def desk(self, name, handle=None, **hello):
-        desk = rehearsal.desk_of(rehearsal.Guest(self.owners[name], RECORDS), self.terms)
+        rate = 0.0 if self.terms.clock == "always" else 500.0 if name == LIAR else 5.0
+        desk = rehearsal.desk_of(rehearsal.Guest(self.owners[name], RECORDS, rate), self.terms)
         hello = msgspec.structs.replace(desk.hello, **hello)
         return replace(desk, handle=handle or self._remember(name), hello=hello)
 
@@ -208,3 +211,26 @@ def test_with_nobody_left_the_learner_says_so(tmp_path):
         with pytest.raises(CoprivError, match="nobody is left: the answer of 'west'"):
             scene.train(learner, (LIAR,))
         learner.end((0.0,) * 4, seconds=0.5)
+
+
+@pytest.mark.parametrize("clock", ["poisson", "always"])
+def test_whoever_only_refuses_does_not_use_up_the_meetings_of_others(tmp_path, clock):
+    """It claims faster than anybody and fails every time: the others are asked all the same."""
+    terms = msgspec.structs.replace(TERMS, rule="averaged", answers=2, clock=clock)
+    with consortium(tmp_path, terms) as (scene, learner, crowd, _):
+        crowd.enter(scene.owners[LIAR], terms, desk=scene.desk(LIAR, _failing))
+        scene.train(learner, NAMES)
+    answered = Counter(entry.owner for entry in scene.log if entry.outcome == "answer")
+    assert answered == dict.fromkeys(HONEST, 2)
+    assert [len(scene.owners[name].ledger.book().queries) for name in HONEST] == [2, 2]
+
+
+def _failing(data):
+    return encode(Refusal(decode_query(data).id, LIAR, "failed", "no")) if data else b""
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-9, 1e9])
+def test_a_clock_that_would_make_shares_vanish_is_turned_away(rate):
+    terms = msgspec.structs.replace(TERMS, clock="poisson")
+    hello = Hello(terms.digest(), LIAR, "a1", RECORDS, 10**9, 0.0, "pure", 5, rate)
+    assert "ticks" in objection(hello, terms, 0, lambda _hello: None)

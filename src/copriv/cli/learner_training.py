@@ -25,11 +25,13 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer
 from copriv.protocol.terms import Terms
 from copriv.report.joint import promise_of
+from copriv.rules.paper import PaperRule
 from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
 from copriv.transport.nats_learner import NatsLearner
 
 _ENOUGH_TROUBLE = 3
+_MOST_REFUSALS = 10
 _MODELS_KEPT = 200
 
 
@@ -74,7 +76,7 @@ class Trainer:
         for out in self.checkpoint.expelled():
             self.company.expel(out.owner, {})
         self.company.begin(_by_name(self._left()), elapsed=log[-1].time if log else 0.0)
-        trouble = Trouble(self.company, self.console, self._left())
+        trouble = Trouble(self.company, self.console, self._left(), self._most_refusals())
         for entry in log:
             trouble.note(entry.owner, entry.outcome, "")
         with bar(self.console, "training, meeting by meeting") as tell:
@@ -88,10 +90,11 @@ class Trainer:
         """Train until the study ends, or (None) until somebody is caught lying."""
         left = self._left()
         learning, horizon = self._learning(left), self._horizon(left)
-        for iteration in self._iterations(learning, horizon):
+        for iteration in self._iterations(learning, horizon, trouble):
             refusal = iteration.refusal
             if refusal is not None and refusal.reason == "garbage":
                 self._expel(iteration, refusal.text)
+                trouble.forget(iteration.query.owner)
                 return None
             _keep(self.checkpoint, learning.rule, iteration, horizon, live=self.trace is None)
             if isinstance(iteration.reply, Answer):
@@ -100,6 +103,14 @@ class Trainer:
             trouble.note(iteration.query.owner, outcome, words)
             tell(iteration.number, horizon)
         return learning
+
+    def _counts_meetings(self) -> bool:
+        """Algorithm 1 counts every meeting; the other rules end with the last answer, whoever refuses before."""
+        return self.terms.rule == PaperRule.name
+
+    def _most_refusals(self) -> int:
+        """A study that waits for everybody's answers does not wait long for one that gives none."""
+        return _MOST_REFUSALS if self._counts_meetings() else _ENOUGH_TROUBLE
 
     def _horizon(self, left: Roster) -> int:
         """When the study ends: meetings with whoever is expelled do not count."""
@@ -138,10 +149,18 @@ class Trainer:
         deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
         return rule_of(self.terms, left, Prospects(deviations, promises[0].clip, promises[0].norm, self.public))
 
-    def _iterations(self, learning: Learning[Any], horizon: int) -> Iterator[Iteration[Any]]:
+    def _iterations(self, learning: Learning[Any], horizon: int, trouble: Trouble) -> Iterator[Iteration[Any]]:
         position = self.checkpoint.position(learning.rule)
         if self.trace is None:
-            return attend(learning, self.company, self.company, self.checkpoint, horizon=horizon, position=position)
+            return attend(
+                learning,
+                self.company,
+                self.company,
+                self.checkpoint,
+                horizon=horizon,
+                wasted=(lambda: 0) if self._counts_meetings() else trouble.refusals,
+                position=position,
+            )
         expelled = {out.owner: out.number for out in self.checkpoint.expelled()}
         planned = still_planned(self.trace.meetings, self.roster.names, expelled)
         return train(learning, planned, self.company, position)
@@ -164,13 +183,25 @@ class Trainer:
 
 
 class Trouble:
-    """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again."""
+    """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again.
 
-    def __init__(self, company: NatsLearner, console: Console, roster: Roster) -> None:
-        self._company, self._console = company, console
+    Whoever refuses again and again, however often it is started, is not asked any more: after `most` refusals.
+    """
+
+    def __init__(self, company: NatsLearner, console: Console, roster: Roster, most: int = _MOST_REFUSALS) -> None:
+        self._company, self._console, self._most = company, console, most
         self._caps = {hello.owner: hello.answers for hello in roster.owners}
         self._answers: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
+
+    def refusals(self) -> int:
+        """How many meetings have come to nothing."""
+        return self._counts.total()
+
+    def forget(self, owner: str) -> None:
+        """An owner was never on the roster."""
+        self._counts.pop(owner, None)
+        self._caps.pop(owner, None)
 
     def note(self, owner: str, outcome: str, text: str) -> None:
         """Take note of what a meeting came to."""
@@ -185,7 +216,7 @@ class Trouble:
         if text:
             words = f"note: {owner} refuses ({outcome}): {text}"
             self._console.print(words, style="dim", markup=False, highlight=False)
-        if outcome == "exhausted":
+        if outcome == "exhausted" or self._counts[owner] >= self._most:
             self._company.dismiss(owner)
         elif outcome != "failed" or self._counts[owner] % _ENOUGH_TROUBLE == 0:
             self._company.send_away(owner)

@@ -23,6 +23,7 @@ from copriv.cli.study_sheet import study_rows
 from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
+from copriv.learner.admission import FASTEST, SLOWEST
 from copriv.owner.comparison import Comparison, compare, explain
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.entries import Charge
@@ -267,8 +268,9 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
     answers = options.answers or terms.answers
     if answers < 1 or (options.answers is not None and options.answers < 1):
         raise BadInput(f"--answers is {options.answers}", remedy="say how often you answer at most", value=answers)
-    if not 0 < options.rate < float("inf"):
-        raise BadInput(f"--rate is {options.rate}", remedy="give a finite number above 0", value=options.rate)
+    if not SLOWEST <= options.rate <= FASTEST:
+        remedy = f"give between {SLOWEST:g} and {FASTEST:g} ticks a second"
+        raise BadInput(f"--rate is {options.rate}", remedy=remedy, value=options.rate)
     ledger = options.ledger or options.folder / "ledger.sqlite"
     return Engagement(
         owner=invitation.owner,

@@ -15,6 +15,8 @@ from copriv.protocol.terms import Terms
 
 # An owner may have this many times the records that the study was drafted for, unless its invitation says otherwise.
 GENEROUS = 10
+# Ticks a second of a clock: once in eleven days, and as often as nobody can meet; within them no share vanishes.
+SLOWEST, FASTEST = 1e-6, 1e6
 _LARGEST_EPSILON = 10**6
 
 
@@ -38,8 +40,8 @@ def objection(hello: Hello, terms: Terms, most: int, work_out: Callable[[Hello],
         return f"it promises {hello.answers:,} answers, and the terms allow {terms.answers:,}"
     if not terms.suits(hello.delta):
         return "its delta is not of the kind that the study's rule asks for"
-    if terms.clock == "poisson" and hello.rate <= 0:
-        return "its clock does not tick"
+    if terms.clock == "poisson" and not SLOWEST <= hello.rate <= FASTEST:
+        return f"its clock ticks {hello.rate:g} times a second, and the study allows {SLOWEST:g} to {FASTEST:g}"
     epsilon = hello.nano_epsilon / NANO
     if epsilon > _LARGEST_EPSILON or hello.delta > min(epsilon, 0.5):
         return f"epsilon = {epsilon:g} and delta = {hello.delta:g} promise nothing"

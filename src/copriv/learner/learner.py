@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -178,9 +178,12 @@ def attend(
     journal: Journal,
     *,
     horizon: int,
+    wasted: Callable[[], int] = lambda: 0,
     position: Position[State] | None = None,
 ) -> Iterator[Iteration[State]]:
     """Train with whoever comes, one at a time, yielding after every meeting.
+
+    The run has `horizon` meetings, and as many more as are `wasted` until then.
 
     Whom the learner meets cannot be drawn again after a crash, so it is put on record before the owner is asked: with
     the query before, where that can be, so that nobody waits for the disk. An owner that stays silent is passed over;
@@ -189,7 +192,7 @@ def attend(
     here = learning.start() if position is None else position
     agenda = deque(learning.owners.index(name) for name in here.pledged)
     pledged = len(agenda)
-    while here.number < horizon:
+    while here.number < horizon + wasted():
         announced = bool(agenda)
         meeting = company.visit(agenda.popleft(), absent=pledged > 0) if announced else None
         if announced and meeting is None:
