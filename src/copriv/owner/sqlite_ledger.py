@@ -1,10 +1,10 @@
 """A ledger on disk: SQLite with full synchronisation, so that a charge survives a kill or a power cut.
 
-Every change is one transaction that takes the write lock first and reads what other processes have appended. Before a
-call returns, the change is in the main file itself and not only in the log beside it: a copy of the main file alone has
-all that was ever answered, or does not open. Entries can neither be changed nor removed, and the database itself
-refuses to hold more spending than budget. A ledger is created once, explicitly, and appears under its name complete or
-not at all; opening never creates one.
+Every change is one transaction that takes the write lock first and reads what other processes have appended. A charge
+is safe in the log beside the main file before a record is touched; charge and answer are in the main file itself before
+the answer leaves. So a copy of the main file alone has all that was ever answered, or does not open. Entries can
+neither be changed nor removed, and the database itself refuses to hold more spending than budget. A ledger is created
+once, explicitly, and appears under its name complete or not at all; opening never creates one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner.book import Book, append, open_book, read_book
-from copriv.owner.entries import Answered, Enrolled, Entry, Genesis
+from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Genesis
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
 from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
@@ -135,6 +135,11 @@ class SqliteLedger:
             row = self._connection.execute("SELECT head FROM entry WHERE sequence = ?", (sequence,)).fetchone()
         return row is not None and row[0] == head
 
+    def settle(self) -> None:
+        """Have everything in the main file: for a charge whose answers leave from elsewhere."""
+        with _failures(self._path):
+            self._settle_in_main_file()
+
     def enroll(self, enrolled: Enrolled) -> None:
         """Name a study that may be charged from now on; once is enough."""
         self._append(lambda book: book.enroll(enrolled, now()))
@@ -242,7 +247,8 @@ class SqliteLedger:
                     insert(self._connection, entry, self._book.accounts, payload)
             if entry is not None:
                 self._book = append(self._book, entry)
-                self._settle_in_main_file()
+                if not isinstance(entry.body, Charge):  # a charge is settled with its answer, before that leaves
+                    self._settle_in_main_file()
                 if self._mark is not None:
                     self._mark.raise_to(entry.sequence, entry.head)
         return entry
