@@ -53,13 +53,21 @@ def is_plain(text: str) -> bool:
     return text.isprintable() and not any(map(_misleads, text))
 
 
+def squeezed(text: str, most: int = 80) -> str:
+    """Plain text in which no run of spaces can push anything to another place."""
+    return plain(_SPACES.sub(" ", text), most)
+
+
 def quoted(text: str, most: int = 200) -> str:
-    """A name between quotation marks, in which spaces cannot push anything to another place.
+    r"""The same between quotation marks; where it ends can be seen.
 
     >>> quoted("loans        2026")
     "'loans 2026'"
+    >>> quoted("a', 'b")
+    "'a\\', \\'b'"
     """
-    return f"'{plain(_SPACES.sub(' ', text), most)}'"
+    shown = squeezed(text, most).replace("'", "\\'")
+    return f"'{shown}'"
 
 
 def _misleads(character: str) -> bool:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from copriv.cli.owner_job import _present
+from copriv.cli.approval_screen import present
 from copriv.cli.study_sheet import study_rows
 from copriv.owner.home import Engagement, prepare
 from copriv.protocol.study_file import StudyFile, dictionary_digest
@@ -55,7 +55,7 @@ def _screen(frame, choice, tmp_path):
         ledger="ledger.sqlite",
     )
     shown = io.StringIO()
-    _present(prepare(engagement, _study(frame, choice)), Console(file=shown, width=300))
+    present(prepare(engagement, _study(frame, choice)), (), "ab12", Console(file=shown, width=300))
     return shown.getvalue()
 
 
@@ -65,13 +65,13 @@ def test_names_are_shown_as_text(frame, tmp_path):
     assert "\u202e" not in shown
     assert "\x07" not in shown
     assert "age\\x1b[2J\\x1b[1;1H[bold red]safe[/] \\u202e" in shown
-    assert "[b] = 1, a\\x1b]0;x\\x07 = 2" in shown
+    assert "'[b]' = 1, 'a\\x1b]0;x\\x07' = 2" in shown
     assert "[blink]trial[/]" in shown
 
 
 def test_the_screen_shows_box_clip_regularization_and_the_range_of_the_target(frame, tmp_path):
     shown = _screen(frame, TargetChoice("stay"), tmp_path)
-    for words in ("models within ±7.5", "at most 0.25 long", "regularization 0.003", "stay: held between"):
+    for words in ("models within ±7.5", "at most 0.25 long", "regularization 0.003", "'stay': held between"):
         assert words in shown
     target = take_public(frame.lazy(), TargetChoice("stay"), 2)[0].target
     assert f"{target.center - target.scale:g} and {target.center + target.scale:g}" in shown
@@ -79,7 +79,7 @@ def test_the_screen_shows_box_clip_regularization_and_the_range_of_the_target(fr
 
 def test_a_label_says_what_is_positive(frame):
     told = dict(study_rows(_study(frame, TargetChoice("stay", labels=True, positive_above=5.5))))
-    assert told["target"] == "stay: a label, positive above 5.5"
+    assert told["target"] == "'stay': a label, positive above 5.5"
     two = frame.with_columns((pl.col("stay") > 5).cast(pl.Int8).alias("stay"))
     told = dict(study_rows(_study(two, TargetChoice("stay", labels=True))))
-    assert told["target"] == "stay: a label, positive above 0.5, which takes 0 and 1"
+    assert told["target"] == "'stay': a label, positive above 0.5, which takes 0 and 1"
