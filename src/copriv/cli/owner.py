@@ -155,7 +155,7 @@ def status(folder: _Folder = _HERE, as_json: _Json = False) -> None:
 
     copriv owner status
     """
-    from copriv.cli.owner_job import run_status
+    from copriv.cli.owner_status import run_status
 
     run_status(folder, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""What `copriv owner join`, `approve`, `status` and `verdict` do."""
+"""What `copriv owner join`, `approve` and `verdict` do."""
 
 from __future__ import annotations
 
@@ -11,34 +11,25 @@ import msgspec
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from copriv.cli.expiry import Expiry, warnings_of, words_of
-from copriv.cli.owner_request import authorities_of, expiries_of, secrets_of
+from copriv.cli.approval_screen import present
+from copriv.cli.owner_request import authorities_of, secrets_of
 from copriv.cli.person import asker, who
 from copriv.cli.progress import bar
-from copriv.cli.study_origin import NOT_NAMED, origin_rows
-from copriv.cli.study_sheet import study_rows
-from copriv.cli.warning import warn
 from copriv.entropy import fresh_seed, seeded
 from copriv.errors import BadInput
 from copriv.learner.admission import FASTEST, SLOWEST
 from copriv.owner.comparison import Comparison, compare, explain
 from copriv.owner.dataset_ledger import Word
-from copriv.owner.entries import Charge
-from copriv.owner.genesis import budget_of
 from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records
 from copriv.owner.joining import Joining, settle_joining
-from copriv.owner.owner import account_of
-from copriv.owner.pending import only_pending
+from copriv.owner.pending import taken, unfinished
 from copriv.owner.registry import Registry
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
-from copriv.protocol.text import plain
+from copriv.protocol.text import quoted
 from copriv.report.model_file import read_model
 from copriv.transport.certificates import require_valid
 from copriv.transport.invitation import Invitation, read_invitation
@@ -92,12 +83,8 @@ class Promised(msgspec.Struct):
 
 def run_join(options: JoinOptions, *, as_json: bool) -> None:
     """Check everything, show the promise, ask, and only then write."""
-    if options.folder.exists() and not only_pending(options.folder):
-        raise BadInput(
-            f"{options.folder} exists, and an owner's folder is never overwritten",
-            remedy="choose another --folder",
-            value=str(options.folder),
-        )
+    if options.folder.exists() and not unfinished(options.folder):
+        raise taken(options.folder)
     invitation = read_invitation(options.invitation)
     require_valid(invitation.certificate, datetime.now(UTC))
     secrets = secrets_of(invitation, options.folder)
@@ -108,10 +95,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
     joining.require_room(engagement.guarantee, engagement.accountant)
     with bar(console, "reading your records with the study's dictionary") as tell:
         prepared = prepare(engagement, study, tell)
-    _present(prepared, console)
-    for notice in joining.notices():
-        console.print(f"note: {notice}", highlight=False, markup=False)
-    console.print(f"the learner's authority: {authorities_of(invitation)}", style="dim", highlight=False)
+    present(prepared, joining.notices(), authorities_of(invitation.authority), console)
     if not options.approve_later:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
     take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
@@ -120,7 +104,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
         home.approve(who(options.signed_off_by), _now(), prepared.sample.records)
     told = _promised(prepared, home, approved=not options.approve_later)
     after = "copriv owner approve" if options.approve_later else "copriv owner serve"
-    words = f"{engagement.owner} has joined {study.terms.name!r}\nnext: {after} --folder {options.folder}"
+    words = f"{engagement.owner} has joined {quoted(study.terms.name)}\nnext: {after} --folder {options.folder}"
     typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
@@ -129,61 +113,11 @@ def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: 
     home, console = Home(folder), Console(stderr=True)
     with bar(console, "reading your records with the study's dictionary") as tell:
         prepared = prepare(home.engagement, home.study, tell)
-    _present(prepared, console)
+    present(prepared, home.standing().notices(), authorities_of(home.authority()), console)
     _ask("Do you approve these terms and make this promise?", console, yes=yes)
     approval = home.approve(who(signed_off_by), _now(), prepared.sample.records)
     told = msgspec.json.encode(_promised(prepared, home, approved=True)).decode()
     typer.echo(told if as_json else f"approved by {approval.by}: {approval.terms}")
-
-
-class OwnerStatus(msgspec.Struct):
-    """Where an owner stands, as it is shown."""
-
-    owner: str
-    study: str
-    terms: str
-    approved: bool
-    epsilon: float
-    epsilon_spent: float
-    epsilon_left: float
-    delta: float
-    unit: str
-    adjacency: str
-    answers: int
-    answers_left: int
-    broker: str
-    last_contact: str | None
-    last_word: str | None
-    model: bool
-    learner: str
-    weakness: str | None
-    certificates: list[Expiry]
-
-
-def run_status(folder: Path, *, as_json: bool) -> None:
-    """Show what is promised, spent and left."""
-    status = _status(Home(folder))
-    if as_json:
-        typer.echo(msgspec.json.encode(status).decode())
-        return
-    promise = f"ε = {status.epsilon:g}, δ = {status.delta:g} for any one {status.unit} ({status.adjacency})"
-    contact = f"{status.last_contact}: {status.last_word}" if status.last_contact else "none yet"
-    for name, value in (
-        ("owner", f"{status.owner} in {status.study!r}{'' if status.approved else ' (NOT APPROVED)'}"),
-        ("terms", status.terms),
-        ("promised", promise),
-        ("spent", f"ε = {status.epsilon_spent:.6g}, {status.answers} answers"),
-        ("left", f"ε = {status.epsilon_left:.6g}, {status.answers_left} answers"),
-        *([("beware", status.weakness)] if status.weakness else []),
-        ("learner", plain(status.learner) or NOT_NAMED),
-        ("broker", status.broker),
-        ("contact", contact),
-        ("model", "received" if status.model else "not yet"),
-        ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
-    ):
-        typer.echo(f"  {name:<9} {value}")
-    for warning in warnings_of(status.certificates, "it renews itself while `copriv owner serve` and the learner run"):
-        typer.echo(warning)
 
 
 class Verdict(msgspec.Struct):
@@ -310,74 +244,6 @@ def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
         learner=terms.learner,
         public=terms.public.words,
         weakness=weakness(engagement.guarantee, prepared.sample.records),
-    )
-
-
-def _present(prepared: Prepared, console: Console) -> None:
-    """What is about to be promised, in full, before anything is written."""
-    engagement, promise, terms = prepared.engagement, prepared.promise, prepared.study.terms
-    title = Text(plain(f"{engagement.owner} in the study {terms.name!r}", 300))
-    table = Table(show_header=False, title=title, title_justify="left")
-    table.add_column()
-    table.add_column(overflow="fold")
-    evaluations = f", and its average loss {terms.evaluations} times" if terms.evaluations else ""
-    mechanism = promise.calibration.mechanism
-    for name, value in (
-        ("terms", terms.digest()),
-        *origin_rows(terms),
-        ("model", f"{terms.loss} loss, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"),
-        *study_rows(prepared.study),
-        ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
-        ("your records", f"{prepared.sample.records:,}; this number becomes public"),
-        (
-            "you promise",
-            f"ε = {engagement.guarantee.epsilon:g}, δ = {engagement.delta:g} for any one {UNIT} ({ADJACENCY})",
-        ),
-        ("you answer", f"at most {engagement.answers} times with a noisy average gradient{evaluations}"),
-        ("your noise", f"{mechanism.name}, scale {mechanism.scale:.4g} on averages of at most {promise.clip:.4g}"),
-        ("your ledger", engagement.ledger),
-    ):
-        table.add_row(name, Text(value))
-    console.print(table)
-    for notice in prepared.notices:
-        console.print(Text(f"note: {plain(notice, 500)}", style="dim"))
-    warn(weakness(engagement.guarantee, prepared.sample.records), console)
-
-
-def _status(home: Home) -> OwnerStatus:
-    engagement, terms = home.engagement, home.study.terms
-    digest = terms.digest()
-    accounts = {digest, account_of(digest, "loss")}
-    ledger = home.open_ledger()
-    book = ledger.book()
-    charges = [entry.body for entry in ledger.entries() if isinstance(entry.body, Charge)]
-    ledger.close()
-    spent = sum(book.spent_by(account) for account in accounts)
-    prepared = home.engagement.guarantee
-    measure, accountant = budget_of(prepared, engagement.accountant).measure, engagement.accountant
-    used = spent_epsilon(Amount(spent, measure), prepared, "pure" if prepared.pure else accountant) if spent else 0.0
-    answers = sum(charge.study in accounts for charge in charges)
-    contact, approval = home.last_contact(), home.approval()
-    return OwnerStatus(
-        owner=engagement.owner,
-        study=terms.name,
-        terms=digest,
-        approved=home.is_approved(),
-        epsilon=prepared.epsilon,
-        epsilon_spent=used,
-        epsilon_left=max(prepared.epsilon - used, 0.0),
-        delta=prepared.delta,
-        unit=UNIT,
-        adjacency=ADJACENCY,
-        answers=answers,
-        answers_left=max(engagement.answers + terms.evaluations - answers, 0),
-        broker=f"{engagement.host}:{engagement.port}",
-        last_contact=None if contact is None else contact.at,
-        last_word=None if contact is None else contact.words,
-        model=(home.folder / "model.json").is_file(),
-        learner=terms.learner,
-        weakness=weakness(prepared, approval.records if approval else None),
-        certificates=expiries_of(home.folder),
     )
 
 

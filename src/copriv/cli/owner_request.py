@@ -64,9 +64,9 @@ def secrets_of(invitation: Invitation, folder: Path) -> dict[str, str]:
     return {"authority.pem": invitation.authority, "owner.key": credentials_text(pair)}
 
 
-def authorities_of(invitation: Invitation) -> str:
-    """The fingerprints of the authorities that an invitation asks to trust, to be compared by telephone."""
-    return ", ".join(fingerprint(root) for root in split(invitation.authority))
+def authorities_of(bundle: str) -> str:
+    """The fingerprints of the authorities that are to be trusted, to be compared by telephone."""
+    return ", ".join(fingerprint(root) for root in split(bundle))
 
 
 def expiries_of(folder: Path) -> list[Expiry]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
-from copriv.protocol.text import plain
+from copriv.protocol.text import quoted
+from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
 from copriv.records.target import Target
 
@@ -18,10 +19,17 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
     """Each a name and what is to be said: which columns are read, in which range, and what is made of them."""
     dictionary = Dictionary.from_study(study.dictionary)
     return [
-        ("features", ", ".join(plain(column.name) for column in dictionary.columns)),
-        ("target", f"{plain(dictionary.target.name)}: {_target(dictionary.target)}"),
+        ("features", ", ".join(map(_column, dictionary.columns))),
+        ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
+        *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
     ]
+
+
+def _column(column: Column) -> str:
+    """Its name, and what is made of it."""
+    kind = f"category, {len(column.categories)} of them" if column.kind == "category" else column.kind
+    return f"{quoted(column.name)} ({kind})"
 
 
 def _target(target: Target) -> str:
@@ -36,7 +44,9 @@ def _target(target: Target) -> str:
 def _categories(target: Target) -> str:
     if not target.categories:
         return ""
-    shown = [f"{plain(name, 40)} = {place}" for place, name in enumerate(target.categories[:_MOST_CATEGORIES], start=1)]
+    shown = [
+        f"{quoted(name, 40)} = {place}" for place, name in enumerate(target.categories[:_MOST_CATEGORIES], start=1)
+    ]
     more = len(target.categories) - len(shown)
     return f" ({', '.join(shown)}{f' and {more} more' if more else ''})"
 
@@ -44,5 +54,13 @@ def _categories(target: Target) -> str:
 def _bounds(terms: Terms) -> str:
     return (
         f"models within ±{terms.limit:g}, a record's gradient at most {terms.clip:g} long, "
-        f"regularization {terms.regularization:g}"
+        f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
+        f"±{terms.target_bound:g}"
+    )
+
+
+def _evaluations(terms: Terms) -> str:
+    return (
+        f"{terms.evaluations} of your average loss, with {terms.evaluation_share:g} of your budget; a record's loss "
+        f"counts at most {terms.loss_bound:g}"
     )

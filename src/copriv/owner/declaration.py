@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from copriv.errors import LedgerRefusal
 from copriv.owner.book import Account, Book
 from copriv.owner.genesis import DEFAULT_DELTA, budgets_of, total_epsilon
-from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure, ceil_nano
+from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure, ceil_nano, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def require_room(book: Book, price: Amount, ledger: str) -> None:
     left = book.account(price.measure).left
     if price.nano > left:
         raise LedgerRefusal(
-            f"the budget of these records has {max(left, 0) / NANO:g} {price.measure} left, and this may take "
-            f"{price.nano / NANO:g}",
+            f"the budget of these records has {written(max(left, 0))} {price.measure} left, and this may take "
+            f"{written(price.nano)}",
             remedy=f"ask for a smaller epsilon; or raise the budget, signed: copriv ledger epoch {ledger}",
             value=left,
         )
@@ -83,8 +83,8 @@ def require_within(book: Book, price: Amount, total: Guarantee) -> None:
     lost = lost_in_all(after_spending(book, price))
     if lost.nano_epsilon > total.nano_epsilon:
         raise LedgerRefusal(
-            f"after this run these records would have lost epsilon = {lost.epsilon:g} in all (delta = {lost.delta:g}), "
-            f"and the budget is {total.epsilon:g}",
+            f"after this run these records would have lost epsilon = {written(lost.nano_epsilon)} in all "
+            f"(delta = {lost.delta:g}), and the budget is {written(total.nano_epsilon)}",
             remedy="ask for a smaller epsilon, or allow a larger --budget",
             value=lost.epsilon,
         )
@@ -93,7 +93,7 @@ def require_within(book: Book, price: Amount, total: Guarantee) -> None:
 def _require_at_least(total: Guarantee, spent: int) -> None:
     if total.nano_epsilon <= spent:
         raise LedgerRefusal(
-            f"a budget of epsilon = {total.epsilon:g} is not more than what is spent: {spent / NANO:g}",
+            f"a budget of epsilon = {written(total.nano_epsilon)} is not more than what is spent: {written(spent)}",
             remedy="what has been said cannot be taken back; choose a larger budget",
             value=total.epsilon,
         )

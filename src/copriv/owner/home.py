@@ -23,10 +23,11 @@ from copriv.owner.entries import Enrolled
 from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.ledger import Ledger
 from copriv.owner.owner import Owner
-from copriv.owner.pending import forget_pending, only_pending
+from copriv.owner.pending import forget_pending, joining_alone, unfinished
 from copriv.owner.promise import Promise, main_kind, make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.standing import Standing, standing_of
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import StudyFile, read_study
@@ -157,17 +158,21 @@ class Home:
     def create(
         cls, folder: Path, engagement: Engagement, study: str, secrets: dict[str, str], take_ledger: Callable[[], None]
     ) -> Home:
-        """Make the folder, with its certificate and key for nobody else to read; then take the ledger."""
+        """Make the folder, with its certificate and key for nobody else to read; then take the ledger.
+
+        If it is killed, the folder has no engagement.json yet, and the same may be done again.
+        """
         try:
-            folder.mkdir(parents=True, mode=0o700, exist_ok=only_pending(folder))
+            folder.mkdir(parents=True, mode=0o700, exist_ok=unfinished(folder))
         except OSError as problem:
             raise BadInput(
                 f"{folder} cannot be made: {problem.strerror}", remedy="choose another --folder", value=str(folder)
             ) from problem
-        for name, text in {**secrets, "study.toml": study}.items():
-            write_for_owner(folder / name, text.encode())
-        take_ledger()
-        write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+        with joining_alone(folder):
+            for name, text in {**secrets, "study.toml": study}.items():
+                write_for_owner(folder / name, text.encode())
+            take_ledger()
+            write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
         forget_pending(folder)
         return cls(folder)
 
@@ -186,6 +191,18 @@ class Home:
         """The study as the ledger knows it."""
         terms = self.study.terms
         return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
+
+    def standing(self) -> Standing:
+        """How the records of the folder stand: whether they were known, and what they have lost."""
+        ledger = self.open_ledger()
+        try:
+            return standing_of(ledger, Path(self.engagement.ledger), self.folder, self.study.terms.digest())
+        finally:
+            ledger.close()
+
+    def authority(self) -> str:
+        """The certificates of the learner's authorities, as they were given."""
+        return (self.folder / "authority.pem").read_text(encoding="ascii")
 
     def renew(self, host: str, port: int, secrets: dict[str, str]) -> None:
         """Another certificate, perhaps at another address; the promise and its approval stand."""

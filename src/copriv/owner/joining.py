@@ -13,13 +13,14 @@ from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.owner.book import Book
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
-from copriv.owner.declaration import declare_spent_and, lost_in_all, require_room, spent_in, undeclared
+from copriv.owner.declaration import declare_spent_and, require_room, undeclared
 from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split, split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.standing import Standing, lost_before
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from copriv.privacy.guarantee import Guarantee
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,7 @@ class Joining:
 
     def notices(self) -> tuple[str, ...]:
         """What a person has to know before it approves."""
-        told = []
-        if self.settled.dataset is not None:
-            known = "a new version of known records" if self.settled.new_version else "known records"
-            told.append(f"these are {known}, and their ledger pays: {self.ledger}")
-        if self.lost is not None:
-            loss = f"ε = {self.lost.epsilon:g}, δ = {self.lost.delta:g} for any one {UNIT} ({ADJACENCY})"
-            told.append(f"these records have spent {loss} in all before")
-        return tuple(told)
+        return Standing(self.ledger, self.settled.dataset is not None, self.settled.new_version, self.lost).notices()
 
     def require_room(self, guarantee: Guarantee, accountant: Accountant) -> None:
         """Refuse a promise that the records cannot pay for; where no budget is declared, there is room."""
@@ -105,8 +99,7 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
         book = ledger.book()
         if settled.dataset is None:
             _require_unclaimed(registry, book, found.path)
-    lost = lost_in_all(book) if spent_in(book, "epsilon") or spent_in(book, "rho") else None
-    return Joining(settled, place.absolute(), split, lost)
+    return Joining(settled, place.absolute(), split, lost_before(book))
 
 
 def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, place: Path) -> None:

@@ -63,6 +63,16 @@ class Guarantee:
         """Whether no failure probability is allowed."""
         return self.delta == 0
 
+    @property
+    def words(self) -> str:
+        """The guarantee to the last billionth, with its unit and adjacency.
+
+        >>> Guarantee.of("5.0000049", 1e-6).words
+        'ε = 5.0000049, δ = 1e-06 for any one record (replace-one)'
+        """
+        delta = f"{self.delta:g}" if float(f"{self.delta:g}") == self.delta else repr(self.delta)
+        return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {UNIT} ({ADJACENCY})"
+
     def describe(self) -> dict[str, object]:
         """The guarantee with its unit and adjacency, as it is shown everywhere."""
         return {"epsilon": self.epsilon, "delta": self.delta, "unit": UNIT, "adjacency": ADJACENCY}
@@ -90,10 +100,20 @@ class Amount:
         >>> Amount(250_000_000, "epsilon").words, Amount(0, "rho").words
         ('ε = 0.25', 'ρ = 0')
         """
-        return f"{'ε' if self.measure == 'epsilon' else 'ρ'} = {self.nano / NANO:.12g}"
+        return f"{'ε' if self.measure == 'epsilon' else 'ρ'} = {written(self.nano)}"
 
     def __mul__(self, times: int) -> Amount:
         return Amount(self.nano * times, self.measure)
+
+
+def written(nano: int) -> str:
+    """Billionths as a decimal number, to the last digit.
+
+    >>> written(5_000_004_900), written(10_000_000_000), written(1), written(0)
+    ('5.0000049', '10', '0.000000001', '0')
+    """
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
 def floor_nano(value: float | Decimal) -> int:

@@ -48,7 +48,8 @@ def _of_epsilon(epsilon: float) -> str | None:
     power = f"e^{epsilon:.4g}"
     about = f", about {_two_digits(math.exp(epsilon))}" if epsilon <= _LARGEST_SHOWN else ", which is no limit"
     return (
-        f"ε = {epsilon:g} means little: replacing one record can change any probability by a factor of {power}{about}"
+        f"ε = {epsilon:.12g} means little: replacing one record can change any probability by a factor of "
+        f"{power}{about}"
     )
 
 

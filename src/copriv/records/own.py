@@ -15,6 +15,7 @@ import polars as pl
 from copriv.errors import BadTable
 from copriv.losses.sample import Sample
 from copriv.records.dictionary import Dictionary
+from copriv.records.ranges import require_name
 from copriv.records.table import count_rows, read_batches, require_columns
 
 
@@ -42,6 +43,7 @@ def take_own(
         tell: is told how many rows of how many are read.
     """
     if target is not None and target != dictionary.target.name:
+        require_name(target, "your target")
         require_columns(table, [target])
         table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
     require_columns(table, [dictionary.target.name, *dictionary.required_columns()])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from copriv.errors import BadInput
+from copriv.protocol.text import plain
 
 Role: TypeAlias = Literal["place", "unit", "weight", "length", "intercept"]
 
@@ -48,11 +49,26 @@ def require_number(value: float, role: Role, entry: str) -> None:
         )
 
 
+def is_pattern(name: str) -> bool:
+    """Whether polars takes a name for a pattern, which stands for all columns that match, and not for one.
+
+    >>> is_pattern("*"), is_pattern("^a.*$"), is_pattern("a*"), is_pattern("^2")
+    (True, True, False, False)
+    """
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
 def require_name(name: str, what: str) -> None:
-    """Refuse a name that is a page of text."""
+    """Refuse a name that is a page of text, or that stands for more than one column."""
     if len(name) > LONGEST_TEXT:
         raise BadInput(
             f"the name of {what} has {len(name):,} characters", remedy=f"give at most {LONGEST_TEXT:,}", value=len(name)
+        )
+    if is_pattern(name):
+        raise BadInput(
+            f"the name of {what} is '{plain(name)}', which stands for every column that matches it",
+            remedy="call it by letters: neither *, nor anything from ^ to $",
+            value=name,
         )
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from copriv.errors import BadTable
 from copriv.records.column import Column, Kind, raw, text
-from copriv.records.ranges import RANGES
+from copriv.records.ranges import RANGES, is_pattern
 
 _MOST_MISSING = 0.5
 _FEWEST_TEXTS = 50
@@ -77,6 +77,8 @@ def _examine(public: pl.DataFrame, name: str) -> Column | str:
 
 
 def _reason_by_name(public: pl.DataFrame, name: str) -> str | None:
+    if is_pattern(name):
+        return "a name that stands for several columns"
     dtype = public[name].dtype
     if not (dtype.is_numeric() or isinstance(dtype, _PLAIN)):
         return f"of type {dtype}"

@@ -90,6 +90,10 @@ class TargetChoice:
     positive_above: float | None = None
     labels: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a name that stands for more than one column."""
+        require_name(self.name, "the target")
+
 
 def fit_target(public: pl.DataFrame, choice: TargetChoice) -> Target:
     """Read the target of the public rows and fix its unit."""

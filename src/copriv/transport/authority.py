@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.protocol.text import plain
 from copriv.transport.certificates import BACKDATED, read_certificate, read_key, require_valid
 from copriv.transport.subjects import require_name
 
@@ -222,12 +223,15 @@ def _host(host: str) -> x509.GeneralName:
     from cryptography import x509
 
     try:
-        return x509.IPAddress(ip_address(host))
+        if "%" not in host:  # behind it, ip_address takes any text for the name of an interface
+            return x509.IPAddress(ip_address(host))
     except ValueError:
         pass
     if not _HOST_NAME.fullmatch(host):
         raise BadInput(
-            f"the host {host!r}", remedy="give a name or an address alone, such as learner.example.org", value=host
+            f"the host {plain(host)!r}",
+            remedy="give a name or an address alone, such as learner.example.org",
+            value=host,
         )
     return x509.DNSName(host)
 

@@ -13,11 +13,13 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.study_file import StudyFile, read_study
-from copriv.transport.authority import Pair
+from copriv.transport.authority import Pair, require_hosts
 from copriv.transport.certificates import is_for_key
+from copriv.transport.subjects import require_name
 
 FORMAT = 2
 _READABLE = (1, 2)  # in 1, every invitation held a key
+_LAST_PORT = 65_535
 _HEADER = "# An invitation to a copriv study, for one owner. It holds no secret.\n\n"
 _REHEARSAL_HEADER = (
     "# An invitation to the rehearsal of a copriv study. It holds a private key: it stays on this machine.\n\n"
@@ -112,4 +114,17 @@ def read_invitation(path: Path) -> Invitation:
             remedy=f"this version reads formats {', '.join(map(str, _READABLE))}",
             value=invitation.format,
         )
+    require_name(invitation.owner)
+    _require_address(invitation)
     return invitation
+
+
+def _require_address(invitation: Invitation) -> None:
+    """Refuse what no broker can be reached at; it is shown to people and connected to."""
+    require_hosts([invitation.host])
+    if not 1 <= invitation.port <= _LAST_PORT:
+        raise BadInput(
+            f"the port {invitation.port} of the invitation",
+            remedy=f"ask the learner for one with a port from 1 to {_LAST_PORT}",
+            value=invitation.port,
+        )

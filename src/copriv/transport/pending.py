@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from copriv.errors import BadInput
-from copriv.owner.pending import KEY, REQUEST, only_pending
+from copriv.owner.pending import KEY, REQUEST, unfinished
 from copriv.transport.authority import Pair
 from copriv.transport.certificates import identity_in
 from copriv.transport.credentials import replace_file
@@ -62,7 +62,7 @@ def require_room_for_request(folder: Path, *, again: bool) -> None:
     """Refuse a folder that holds anything else; where there is a request or an owner already, ask for --again."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not only_pending(folder) and not (folder / "engagement.json").is_file():
+    if not unfinished(folder) and not (folder / "engagement.json").is_file():
         raise BadInput(f"{folder} is not an owner's folder", remedy="choose another --folder", value=str(folder))
     if not again:
         raise BadInput(

@@ -130,3 +130,33 @@ def test_any_bytes_for_a_request_end_in_a_sentence():
         except BadInput:
             refused += 1
     assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"host": "\x1b[2Jlearner"}, "the host"),
+        ({"host": "fe80::1%\x1b[2J"}, "the host"),
+        ({"host": "learner.example.org/x"}, "the host"),
+        ({"host": "user@learner"}, "the host"),
+        ({"host": ""}, "the host"),
+        ({"port": 0}, "the port 0"),
+        ({"port": 65_536}, "the port 65536"),
+        ({"owner": "bank\x1b[2J"}, "the owner name"),
+    ],
+)
+def test_an_invitation_leads_to_a_broker_or_nowhere(quarters, tmp_path, change, words):
+    _, request = make_request("bank")
+    invitation = quarters.approve(request, "7", now=NOW, days=45)
+    write_invitation(msgspec.structs.replace(invitation, **change), tmp_path / "bank.invitation")
+    with pytest.raises(BadInput, match=words) as refused:
+        read_invitation(tmp_path / "bank.invitation")
+    assert "\x1b" not in str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["learner", "learner.example.org", "127.0.0.1", "2001:db8::7"])
+def test_names_and_addresses_of_brokers_are_read(quarters, tmp_path, host):
+    _, request = make_request("bank")
+    invitation = msgspec.structs.replace(quarters.approve(request, "7", now=NOW, days=45), host=host)
+    write_invitation(invitation, tmp_path / "bank.invitation")
+    assert read_invitation(tmp_path / "bank.invitation").host == host

@@ -1,0 +1,82 @@
+"""What an owner can still say in a study: as much as it promised, and no more than the budget of its records allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from copriv.owner.book import Book
+from copriv.owner.entries import Charge, Entry
+from copriv.owner.owner import account_of
+from copriv.owner.promise import Promise
+from copriv.privacy.calibration import spent_epsilon
+from copriv.privacy.guarantee import Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What one study has spent, and what is left for it.
+
+    Args:
+        epsilon_spent: at the δ of the promise.
+        epsilon_left: of the promise, or of the records' budget where that is less: others may have spent it.
+        answers: so far.
+        answers_left: likewise, the most that can still be paid.
+    """
+
+    epsilon_spent: float
+    epsilon_left: float
+    answers: int
+    answers_left: int
+
+
+def remaining(book: Book, entries: Iterable[Entry], promise: Promise, study: str) -> Remaining:
+    """What is left of a promise.
+
+    Args:
+        book: of the ledger that pays.
+        entries: its entries.
+        promise: what was promised to the study.
+        study: the digest of its terms.
+    """
+    counted = Counter(entry.body.study for entry in entries if isinstance(entry.body, Charge))
+    accounts = [account_of(study, part.kind) for part in promise.parts]
+    spent, measure = sum(map(book.spent_by, accounts)), promise.budget.measure
+    left = book.accounts[measure].left if measure in book.accounts else 0
+    used = _epsilon(spent, promise)
+    open_questions = [
+        (part.calibration.charge.nano, part.calibration.answers - counted[account])
+        for part, account in zip(promise.parts, accounts, strict=True)
+    ]
+    return Remaining(
+        epsilon_spent=used,
+        epsilon_left=max(_reachable(spent, left, promise) - used, 0.0),
+        answers=sum(counted[account] for account in accounts),
+        answers_left=payable(open_questions, left),
+    )
+
+
+def payable(questions: Iterable[tuple[int, int]], left: int) -> int:
+    """The most answers that what is left can pay for: the cheapest first.
+
+    >>> payable([(10, 3), (4, 2)], left=25), payable([(10, 3), (4, 2)], left=100), payable([(10, 3)], left=-1)
+    (3, 5, 0)
+    """
+    answers = 0
+    for price, most in sorted(questions):
+        paid = max(min(most, left // price), 0)
+        answers, left = answers + paid, left - paid * price
+    return answers
+
+
+def _reachable(spent: int, left: int, promise: Promise) -> float:
+    """The ε that the study can come to: all that was promised, unless the account ends before."""
+    if left >= promise.budget.nano - spent:
+        return promise.calibration.guarantee.epsilon
+    return _epsilon(spent + max(left, 0), promise)
+
+
+def _epsilon(nano: int, promise: Promise) -> float:
+    calibration, measure = promise.calibration, promise.budget.measure
+    return spent_epsilon(Amount(nano, measure), calibration.guarantee, calibration.accountant) if nano else 0.0
