@@ -11,8 +11,16 @@ import numpy as np
 
 from copriv.entropy import token
 from copriv.errors import BadInput
-from copriv.owner.book import Book
-from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
+from copriv.owner.dataset_ledger import (
+    Settled,
+    Word,
+    check_split,
+    open_registered,
+    open_settled,
+    require_apart,
+    require_unclaimed,
+    settle,
+)
 from copriv.owner.declaration import declare_spent_and, lost_in_all, require_room, spent_in, undeclared
 from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
 from copriv.owner.registry import Found, Registry
@@ -44,6 +52,8 @@ class Joining:
         if self.settled.dataset is not None:
             known = "a new version of known records" if self.settled.new_version else "known records"
             told.append(f"these are {known}, and their ledger pays: {self.ledger}")
+        elif self.ledger.is_file():
+            told.append(f"{self.ledger} was made for these records and never registered: it is taken over as it is")
         if self.lost is not None:
             loss = f"ε = {self.lost.epsilon:g}, δ = {self.lost.delta:g} for any one {UNIT} ({ADJACENCY})"
             told.append(f"these records have spent {loss} in all before")
@@ -104,7 +114,7 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
     with closing(opened) as ledger:
         book = ledger.book()
         if settled.dataset is None:
-            _require_unclaimed(registry, book, found.path)
+            require_unclaimed(registry, book, found.path)
     lost = lost_in_all(book) if spent_in(book, "epsilon") or spent_in(book, "rho") else None
     return Joining(settled, place.absolute(), split, lost)
 
@@ -114,8 +124,11 @@ def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, pla
     known = registry.known_file(registry.fingerprint(data))
     mine = ledger.book().id
     if known is None:
-        found, dataset = registry.lookup(data), registry.dataset_of_ledger(mine)
+        seen = registry.lookup(data)
         with registry.exclusive():
+            found, dataset = registry.look_again(seen), registry.dataset_of_ledger(mine)
+            sign = f"copriv ledger version {place} --data {data} --unrelated --signed-off-by NAME"
+            require_apart(found, dataset, f"sign that no record is in both: {sign}")
             if dataset is None:
                 registry.register(found, place, mine)
             else:
@@ -128,15 +141,3 @@ def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, pla
             value=str(place),
         )
     ledger.keep_mark(registry.mark(mine))
-
-
-def _require_unclaimed(registry: Registry, book: Book, data: Path) -> None:
-    """A ledger that somebody names for a new file must have been made for it."""
-    claimed = registry.dataset_of_ledger(book.id)
-    if claimed is not None and not book.is_for(fingerprint_of_file(data)):
-        raise BadInput(
-            f"this ledger is that of {claimed.name!r}, and {data} looks like other records",
-            remedy=f"if they are the same records, --version-of {claimed.ledger}",
-            value=str(data),
-        )
-    book.require_dataset(fingerprint_of_file(data))

@@ -96,6 +96,15 @@ class Amount:
         return Amount(self.nano * times, self.measure)
 
 
+def read_nano(epsilon: str) -> int:
+    """Billionths of an ε as people write it, which may be 0, rounded down.
+
+    >>> read_nano("0.3"), read_nano("0")
+    (300000000, 0)
+    """
+    return floor_nano(_decimal(epsilon))
+
+
 def floor_nano(value: float | Decimal) -> int:
     """Billionths in `value`, rounded down: what may be promised.
 
