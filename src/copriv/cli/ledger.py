@@ -35,9 +35,7 @@ def init(
     ] = AccountantName.pld,
     pure: Annotated[
         str | None,
-        typer.Option(
-            "--pure", help="With delta: the part of epsilon set aside for Laplace noise, for good.", metavar="FLOAT"
-        ),
+        typer.Option("--pure", help="With delta: the part of epsilon set aside for Laplace noise.", metavar="FLOAT"),
     ] = None,
     unrelated: Annotated[
         bool, typer.Option("--unrelated", help="They look like known records, and none is among those: you sign off.")
@@ -47,7 +45,9 @@ def init(
     ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Make a ledger for a dataset. An existing one is never touched, and records that have a ledger keep it.
+    """Make a ledger for a dataset. An existing one is never changed, and records that have a ledger keep it.
+
+    If a ledger of this very file lies there and was never registered, it is taken over.
 
     copriv ledger init bank.sqlite --owner "First Bank" --data loans.parquet --epsilon 1
     """
@@ -136,22 +136,57 @@ def receipt(path: _Ledger, as_json: _Json = False) -> None:
 
 
 @ledger.command()
-def epoch(path: _Ledger, epsilon: _Epsilon, signed_off_by: _Signed, as_json: _Json = False) -> None:
+def epoch(
+    path: _Ledger,
+    epsilon: _Epsilon,
+    signed_off_by: _Signed,
+    delta: Annotated[
+        float | None, typer.Option("--delta", help="0 for pure epsilon, else a small probability (default: as it is).")
+    ] = None,
+    pure: Annotated[
+        str | None,
+        typer.Option(
+            "--pure",
+            help="With delta: the part of epsilon for Laplace noise (default: as it is, or what is spent of it).",
+            metavar="FLOAT",
+        ),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
     """Change the promise. What is spent stays spent; a promise below it is refused.
 
     copriv ledger epoch bank.sqlite --epsilon 2 --signed-off-by "J. Doe, privacy officer"
     """
     from copriv.cli.ledger_job import run_epoch
 
-    run_epoch(path, epsilon, signed_off_by, as_json=as_json)
+    run_epoch(path, epsilon, delta, pure, signed_off_by, as_json=as_json)
 
 
 @ledger.command()
-def version(path: _Ledger, data: _Data, signed_off_by: _Signed, as_json: _Json = False) -> None:
+def moved(path: _Ledger, as_json: _Json = False) -> None:
+    """Say where a ledger is now, after it was moved. It is known by its id.
+
+    copriv ledger moved /new/place/bank.sqlite
+    """
+    from copriv.cli.ledger_job import run_moved
+
+    run_moved(path, as_json=as_json)
+
+
+@ledger.command()
+def version(
+    path: _Ledger,
+    data: _Data,
+    signed_off_by: _Signed,
+    unrelated: Annotated[
+        bool, typer.Option("--unrelated", help="It looks like records of another ledger, too, and has none of them.")
+    ] = False,
+    as_json: _Json = False,
+) -> None:
     """Take over a changed dataset. It inherits everything that was spent on the old one.
 
     copriv ledger version bank.sqlite --data loans-2026.parquet --signed-off-by "J. Doe, privacy officer"
     """
     from copriv.cli.ledger_job import run_version
 
-    run_version(path, data, signed_off_by, as_json=as_json)
+    run_version(path, data, signed_off_by, unrelated=unrelated, as_json=as_json)

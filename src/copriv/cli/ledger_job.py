@@ -12,13 +12,14 @@ import msgspec
 import typer
 
 from copriv.cli.person import who
-from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
+from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.book import Book
-from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, settle, take_version
-from copriv.owner.genesis import begin, budgets_of, fingerprint_of_file, total_epsilon
+from copriv.owner.dataset_ledger import Word, dataset_at, open_settled, require_unknown, settle, take_version
+from copriv.owner.declaration import declare_epoch
+from copriv.owner.genesis import begin, fingerprint_of_file, total_epsilon
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee, Measure
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee, Measure, read_nano
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
 
@@ -66,19 +67,20 @@ def run_init(
     signed_off_by: str | None,
     as_json: bool,
 ) -> None:
-    """Make a ledger."""
+    """Make a ledger, or register one that was made for this very file before and never registered."""
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent}", remedy="make it first", value=str(path.parent))
+    words = f"a new ledger for {owner!r} in {path}"
     if path.exists():
-        raise LedgerRefusal(f"there is {path} already", remedy="use it, or choose another place", value=str(path))
-    aside = 0 if pure is None else Guarantee.of(pure).nano_epsilon
+        words = f"{path} was made for these records and never registered: it is taken over, with the promise it has"
+    aside = 0 if pure is None else read_nano(pure)
     genesis = begin(owner, fingerprint_of_file(data), Guarantee.of(epsilon, delta), accountant, pure=aside)
     with Registry() as registry:
         found = registry.lookup(data)
         require_unknown(found)
         settled = settle(registry, found, Word(who(signed_off_by), unrelated=unrelated))
         made = open_settled(registry, settled, path, lambda: genesis)
-    _tell(path, made.book(), f"a new ledger for {owner!r} in {path}", as_json=as_json)
+    _tell(path, made.book(), words, as_json=as_json)
     made.close()
 
 
@@ -119,20 +121,31 @@ def run_receipt(path: Path, *, as_json: bool) -> None:
     typer.echo(msgspec.json.encode(told).decode() if as_json else told["receipt"])
 
 
-def run_epoch(path: Path, epsilon: str, signed_off_by: str, *, as_json: bool) -> None:
-    """Change the promise."""
+def run_epoch(
+    path: Path, epsilon: str, delta: float | None, pure: str | None, signed_off_by: str, *, as_json: bool
+) -> None:
+    """Change the promise; δ and what is for Laplace noise stay as they are unless they are given."""
     with _opened(path) as ledger:
         book = ledger.book()
-        guarantee = Guarantee.of(epsilon, book.guarantee.delta)
-        ledger.open_epoch(guarantee, budgets_of(guarantee, book.accountant, _set_aside(book)), signed_off_by)
+        total = Guarantee.of(epsilon, book.guarantee.delta if delta is None else delta)
+        declared = declare_epoch(book, total, None if pure is None else read_nano(pure))
+        ledger.open_epoch(declared.guarantee, declared.budgets, signed_off_by)
         _tell(path, ledger.book(), f"a new epoch, signed off by {signed_off_by}", as_json=as_json)
 
 
-def run_version(path: Path, data: Path, signed_off_by: str, *, as_json: bool) -> None:
+def run_moved(path: Path, *, as_json: bool) -> None:
+    """Tell the registry where a ledger is now."""
+    with Registry() as registry:
+        dataset = dataset_at(registry, path)
+    with _opened(path) as ledger:
+        _tell(path, ledger.book(), f"the ledger of {dataset.name!r} is now {dataset.ledger}", as_json=as_json)
+
+
+def run_version(path: Path, data: Path, signed_off_by: str, *, unrelated: bool, as_json: bool) -> None:
     """Take over a changed dataset."""
     with _opened(path) as ledger:
         with Registry() as registry:
-            take_version(registry, ledger, path, data, signed_off_by)
+            take_version(registry, ledger, path, data, Word(signed_off_by, unrelated=unrelated))
         _tell(path, ledger.book(), f"a new version of the dataset, signed off by {signed_off_by}", as_json=as_json)
 
 
@@ -155,11 +168,6 @@ def _knows(ledger: SqliteLedger, receipt: str) -> bool:
         )
     number, _, head = receipt.rpartition(":")
     return ledger.witnesses(receipt) or (bool(number) and ledger.stood_at(int(number), head))
-
-
-def _set_aside(book: Book) -> int:
-    """What was set aside for Laplace noise beside Gaussian noise; an epoch does not change it."""
-    return book.accounts["epsilon"].budget.nano if set(book.accounts) == {"epsilon", "rho"} else 0
 
 
 def _standing(path: Path, book: Book) -> Standing:

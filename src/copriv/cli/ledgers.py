@@ -14,12 +14,14 @@ from copriv.owner.genesis import begin, fingerprint_of_file, fingerprint_of_samp
 from copriv.owner.ledger import Ledger
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.promise import Promise
+from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records.intake import Intake, OwnerSample
 from copriv.report.run_folder import ledger_path
 from copriv.simulation.study import Noise, Study
 
-_FILES_PER_LEDGER = 3
+# The database, its log, the index of the log, and the high-water mark.
+_FILES_PER_LEDGER = 4
 _OTHER_FILES = 256
 
 Dataset = Callable[[OwnerSample], str]
@@ -27,12 +29,22 @@ Dataset = Callable[[OwnerSample], str]
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
-    """Where the ledgers of a run lie and how they come to be there."""
+    """Where the ledgers of a run lie and how they come to be there.
+
+    Args:
+        place: their folder.
+        noise: secure noise needs ledgers that last.
+        dataset: how an owner's records are told from others.
+        resumed: whether they must be there already.
+        registry: keeps how far each ledger has come, so that a copy of a run folder answers nothing twice; None for
+            records that nobody has to protect.
+    """
 
     place: Path
     noise: Noise
     dataset: Dataset
     resumed: bool
+    registry: Registry | None = None
 
     def make(self, owner: OwnerSample, promise: Promise) -> Ledger:
         """The ledger of one owner: in memory for a simulation, else on disk, new or opened again."""
@@ -43,10 +55,10 @@ class Ledgers:
         if self.resumed or path.exists():
             ledger = SqliteLedger(path)
             ledger.book().require_dataset(self.dataset(owner))
-            return ledger
+            return self._marked(ledger)
         self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
         genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
-        return SqliteLedger.create(path, genesis)
+        return self._marked(SqliteLedger.create(path, genesis))
 
     def check(self, intake: Intake, study: Study) -> None:
         """Before anything is written: does every existing ledger have enough left for this study?"""
@@ -57,10 +69,10 @@ class Ledgers:
                 _require_room(ledger, promise, self.dataset(owner))
                 ledger.close()
 
-
-def ledger_maker(place: Path, noise: Noise, dataset: Dataset, *, resumed: bool) -> Ledgers:
-    """The ledgers of a run."""
-    return Ledgers(place, noise, dataset, resumed)
+    def _marked(self, ledger: SqliteLedger) -> SqliteLedger:
+        if self.registry is not None:
+            ledger.keep_mark(self.registry.mark(ledger.book().id))
+        return ledger
 
 
 def dataset_of(options: TrainOptions, seed: int) -> Dataset:

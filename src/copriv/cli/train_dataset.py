@@ -16,6 +16,7 @@ from copriv.cli.progress import bar
 from copriv.cli.train_options import TrainOptions
 from copriv.cli.train_origin import Origin
 from copriv.cli.train_rows import check_public, wanted_split
+from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.owner.book import Account, Book, open_book
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
@@ -44,7 +45,18 @@ from copriv.simulation.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What a run will cost its file, checked and not yet charged."""
+    """What a run will cost its file, checked and not yet charged.
+
+    Args:
+        registry: the user's registry.
+        options: of the run.
+        settled: whose records they are.
+        split: which rows are public.
+        public: the file of public rows, if there is one.
+        price: what the run costs.
+        new: where a ledger is made if the records have none; its name is the file's and chance, and says nothing of
+            what is in the file.
+    """
 
     registry: Registry
     options: TrainOptions
@@ -52,14 +64,12 @@ class Payment:
     split: Split
     public: Found | None
     price: Amount
+    new: Path
 
     @property
     def ledger(self) -> Path:
         """The ledger of the records; or where one is made, if they have none."""
-        found = self.settled.found
-        if self.settled.dataset is not None:
-            return self.settled.dataset.ledger
-        return ledger_path(self.registry.folder / "ledgers", f"{found.path.stem} {found.fingerprint.hex()}")
+        return self.new if self.settled.dataset is None else self.settled.dataset.ledger
 
 
 def check_payment(
@@ -84,7 +94,8 @@ def check_payment(
     check_split(registry, settled, split)
     public = None if options.public is None else check_public(registry, settled, split, options, console)
     price = max((promise.budget for promise in study.promises), key=lambda amount: amount.nano)
-    payment = Payment(registry, options, settled, split, public, price)
+    new = ledger_path(registry.folder / "ledgers", f"{options.data.stem} {token()[:16]}")
+    payment = Payment(registry, options, settled, split, public, price, new)
     _check_room(payment, run)
     return payment
 
@@ -137,6 +148,7 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study, origin:
     asks = main_kind(study.terms)
     ledger.enroll(Enrolled(name, origin.name, origin.learner, who(), asks, origin.public))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
+    ledger.settle()
 
 
 def _check_room(payment: Payment, run: str | None) -> None:

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from copriv.cli.ledgers import allow_open_files, dataset_of, ledger_maker
+from copriv.cli.ledgers import Ledgers, allow_open_files, dataset_of
 from copriv.cli.progress import bar
 from copriv.cli.train_dataset import charge, check_payment
 from copriv.cli.train_options import TrainOptions, check_guarantee, make_wishes, take_records
@@ -160,20 +160,20 @@ def _describe(study: Study) -> str:
 def _assemble(job: Job, intake: Intake, study: Study, console: Console) -> tuple[Consortium, DatasetSpending | None]:
     """Owners with their ledgers, after the run is charged to the file of their records, if they are real."""
     if not job.on_record:
-        return _gather(job, intake, study), None
+        return _gather(job, intake, study, None), None
     with Registry() as registry:
         resumed = _run_of(job) if job.resumed else None
         payment = check_payment(registry, job.options, job.seed, study, console, resumed)
-        consortium = _gather(job, intake, study)
+        consortium = _gather(job, intake, study, registry)
         origin = origin_of(job.options, job.folder, intake, study.terms)
         return consortium, charge(payment, _run_of(job), study, origin)
 
 
-def _gather(job: Job, intake: Intake, study: Study) -> Consortium:
+def _gather(job: Job, intake: Intake, study: Study, registry: Registry | None) -> Consortium:
     """Owners with their ledgers; for a new run, its folder first."""
     allow_open_files(len(intake.owners))
     place = job.options.ledgers or job.folder / "ledgers"
-    ledgers = ledger_maker(place, job.noise, dataset_of(job.options, job.seed), resumed=job.resumed)
+    ledgers = Ledgers(place, job.noise, dataset_of(job.options, job.seed), job.resumed, registry)
     if not job.resumed:
         if job.options.ledgers is not None:
             ledgers.check(intake, study)

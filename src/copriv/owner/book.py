@@ -305,7 +305,7 @@ def _other_currency(given: str, accounts: tuple[str, ...]) -> LedgerRefusal:
     return LedgerRefusal(
         f"a charge in {given} against a budget in {' and '.join(accounts)}",
         remedy="a budget with delta = 0 is for Laplace noise, one with delta > 0 for Gaussian noise, unless a part of "
-        "it was set aside for Laplace noise",
+        "it was set aside for Laplace noise; `copriv ledger epoch` with --delta and --pure opens an account for it",
         value=given,
     )
 

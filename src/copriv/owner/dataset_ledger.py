@@ -7,10 +7,12 @@ on them, or it has nothing to do with them. Nothing is decided by default.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
+from copriv.owner.book import Book
 from copriv.owner.entries import Genesis
 from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.kinship import Kin, KnownFile
@@ -66,15 +68,16 @@ def settle(registry: Registry, found: Found, word: Word) -> Settled:
     """
     if found.public:
         raise _declared_public(found.path)
-    chosen = None if word.version_of is None else _dataset_at(registry, word.version_of)
+    chosen = None if word.version_of is None else dataset_at(registry, word.version_of)
     if found.dataset is not None:
         if chosen is not None and chosen.id != found.dataset.id:
             raise _has_a_ledger(found, found.dataset)
-        return Settled(found, found.dataset, unrelated=False, signed_off_by=word.signed_off_by)
+        return Settled(found, chosen or found.dataset, unrelated=False, signed_off_by=word.signed_off_by)
     nearest = _nearest_by_dataset(found)
     if chosen is None and not word.unrelated and nearest:
         return _ask(registry, found, nearest, word)
-    _require_nothing_else(found, nearest, chosen, word)
+    if not word.unrelated:
+        require_apart(found, chosen, "add --unrelated for the others")
     return Settled(found, chosen, word.unrelated, word.signed_off_by)
 
 
@@ -89,17 +92,20 @@ def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callabl
     """
     with registry.exclusive():
         now = registry.look_again(settled.found)
-        if now.dataset is not None and (settled.dataset is None or settled.dataset.id != now.dataset.id):
-            raise _has_a_ledger(settled.found, now.dataset)
-        if settled.unrelated:
-            registry.note_unrelated(settled.found, settled.signed_off_by)
-        if settled.dataset is not None:
-            ledger = open_registered(registry, registry.dataset(settled.dataset.id))
-            registry.add_version(settled.dataset, now, settled.signed_off_by)
-            return ledger
-        ledger = SqliteLedger(new) if new.exists() else SqliteLedger.create(new, begin())
-        registry.register(settled.found, new, ledger.book().id)
-        ledger.keep_mark(registry.mark(ledger.book().id))
+        _require_still_true(registry, settled, now)
+        chosen = None if settled.dataset is None else registry.dataset(settled.dataset.id)
+        ledger = _take_or_make(registry, now, new, begin) if chosen is None else open_registered(registry, chosen)
+        try:
+            if settled.unrelated:
+                registry.note_unrelated(_others(settled.found, chosen), settled.signed_off_by)
+            if chosen is None:
+                registry.register(now, new, ledger.book().id)
+                ledger.keep_mark(registry.mark(ledger.book().id))
+            else:
+                registry.add_version(chosen, now, settled.signed_off_by)
+        except BaseException:
+            ledger.close()
+            raise
         return ledger
 
 
@@ -113,7 +119,8 @@ def open_registered(registry: Registry, dataset: Dataset, at: Path | None = None
     if not place.is_file():
         raise LedgerFailure(
             f"the ledger of {dataset.name!r} is missing: {place}",
-            remedy="restore it, or say where it is now (--ledger); another one would forget what was spent",
+            remedy="restore it, or say where it is now: copriv ledger moved LEDGER; another one would forget what was "
+            "spent",
             value=str(place),
         )
     ledger = SqliteLedger(place)
@@ -121,12 +128,12 @@ def open_registered(registry: Registry, dataset: Dataset, at: Path | None = None
         ledger.close()
         raise LedgerRefusal(
             f"{place} is not the ledger of these records: theirs is {dataset.ledger}",
-            remedy="leave --ledger out, or give the one that they have: one set of records has one budget",
+            remedy="give the one that they have, and if it was moved, say so: copriv ledger moved LEDGER; one set of "
+            "records has one budget",
             value=str(place),
         )
     ledger.keep_mark(registry.mark(dataset.ledger_id))
-    if place.absolute() != dataset.ledger:
-        registry.note_ledger(dataset, place)
+    registry.note_ledger(dataset, place)
     return ledger
 
 
@@ -136,20 +143,68 @@ def require_unknown(found: Found) -> None:
         raise _has_a_ledger(found, found.dataset)
 
 
-def take_version(registry: Registry, ledger: SqliteLedger, place: Path, data: Path, signed_off_by: str) -> None:
+def take_version(registry: Registry, ledger: SqliteLedger, place: Path, data: Path, word: Word) -> None:
     """A changed file of a ledger's records, on record in the ledger and in the registry."""
-    found, dataset = registry.lookup(data), registry.dataset_of_ledger(ledger.book().id)
-    if found.public:
-        raise _declared_public(found.path)
-    if found.dataset is not None and (dataset is None or found.dataset.id != dataset.id):
-        raise _has_a_ledger(found, found.dataset)
-    ledger.open_version(fingerprint_of_file(data), signed_off_by)
+    seen = registry.lookup(data)
     with registry.exclusive():
+        found, dataset = registry.look_again(seen), registry.dataset_of_ledger(ledger.book().id)
+        if found.public:
+            raise _declared_public(found.path)
+        if found.dataset is not None and (dataset is None or found.dataset.id != dataset.id):
+            raise _has_a_ledger(found, found.dataset)
+        if not word.unrelated:
+            require_apart(found, dataset, "add --unrelated if no record is in both")
+        ledger.open_version(fingerprint_of_file(data), word.signed_off_by)
+        if word.unrelated:
+            registry.note_unrelated(_others(found, dataset), word.signed_off_by)
         if dataset is None:
             registry.register(found, place, ledger.book().id)
         else:
-            registry.add_version(dataset, found, signed_off_by)
+            registry.add_version(dataset, found, word.signed_off_by)
+            registry.note_ledger(dataset, place)
     ledger.keep_mark(registry.mark(ledger.book().id))
+
+
+def dataset_at(registry: Registry, path: Path) -> Dataset:
+    """The dataset of a ledger that somebody names, which from now on is where it was named.
+
+    Raises:
+        BadInput: the registry does not know the ledger.
+        LedgerFailure: there is none, or an old copy.
+    """
+    with closing(SqliteLedger(path)) as ledger:
+        dataset = registry.dataset_of_ledger(ledger.book().id)
+    if dataset is None:
+        raise BadInput(
+            f"the registry does not know the ledger {path}",
+            remedy=f"make it known: copriv ledger version {path} --data FILE --signed-off-by NAME",
+            value=str(path),
+        )
+    registry.note_ledger(dataset, path)
+    return registry.dataset(dataset.id)
+
+
+def require_unclaimed(registry: Registry, book: Book, data: Path) -> None:
+    """A ledger that is taken for a new file must have been made for it, and be that of no other records."""
+    claimed = registry.dataset_of_ledger(book.id)
+    if claimed is not None:
+        raise BadInput(
+            f"this ledger is that of {claimed.name!r}, and {data} is not known as a version of it",
+            remedy=f"if they are the same records: copriv ledger version {claimed.ledger} --data {data}",
+            value=str(data),
+        )
+    book.require_dataset(fingerprint_of_file(data))
+
+
+def require_apart(found: Found, dataset: Dataset | None, otherwise: str) -> None:
+    """Refuse a file that looks like records of another dataset, too; `otherwise` says how a person may overrule it."""
+    others = list(_nearest_by_dataset(_others(found, dataset)).values())
+    if others:
+        raise BadInput(
+            f"{found.path} looks like records of another ledger, too: {others[0].describe()}",
+            remedy=f"give the records of each ledger in a file of their own, or {otherwise}",
+            value=str(found.path),
+        )
 
 
 def check_split(registry: Registry, settled: Settled, wanted: Split) -> None:
@@ -159,10 +214,12 @@ def check_split(registry: Registry, settled: Settled, wanted: Split) -> None:
     if known is not None and known.split is not None:
         require_same_split(known.split, wanted)
         return
-    if settled.unrelated:
+    if settled.unrelated and settled.dataset is None:
         return
     sketches = registry.sketches_of(found)
     apart = registry.unrelated_to(found) | {found.fingerprint}
+    if settled.unrelated:
+        apart |= {kin.file.fingerprint for kin in _others(found, settled.dataset).kin}
     for other in registry.known_files():
         if other.fingerprint not in apart:
             require_no_conflict(sketches, wanted, other)
@@ -200,30 +257,36 @@ def _ask(registry: Registry, found: Found, nearest: dict[str, Kin], word: Word) 
     raise _undecided(found, kin, dataset)
 
 
-def _require_nothing_else(found: Found, nearest: dict[str, Kin], chosen: Dataset | None, word: Word) -> None:
-    """A file that looks like several datasets cannot pay from one of them, unless a person says that it may."""
-    others = [kin for key, kin in nearest.items() if chosen is not None and key != chosen.id]
-    if others and not word.unrelated:
-        raise BadInput(
-            f"{found.path} looks like records of another ledger, too: {others[0].describe()}",
-            remedy="give the records of each ledger in a file of their own, or add --unrelated for the others",
-            value=str(found.path),
-        )
+def _others(found: Found, dataset: Dataset | None) -> Found:
+    """The file without its kin in one dataset."""
+    kin = (kin for kin in found.kin if dataset is None or kin.file.dataset != dataset.id)
+    return replace(found, kin=tuple(kin))
 
 
-def _dataset_at(registry: Registry, path: Path) -> Dataset:
-    ledger = SqliteLedger(path)
+def _require_still_true(registry: Registry, settled: Settled, now: Found) -> None:
+    """Refuse what was decided before others have registered this file, or records that it looks like."""
+    if now.public:
+        raise _declared_public(now.path)
+    chosen = None if settled.dataset is None else settled.dataset.id
+    if now.dataset is not None and now.dataset.id != chosen:
+        raise _has_a_ledger(now, now.dataset)
+    known = {chosen, *_nearest_by_dataset(settled.found)}
+    for key, kin in _nearest_by_dataset(now).items():
+        if key not in known:
+            raise _undecided(now, kin, registry.dataset(key))
+
+
+def _take_or_make(registry: Registry, found: Found, place: Path, begin: Callable[[], Genesis]) -> SqliteLedger:
+    """A new ledger; or one that was made for this very file and never registered, because something was killed."""
+    if not place.exists():
+        return SqliteLedger.create(place, begin())
+    ledger = SqliteLedger(place)
     try:
-        dataset = registry.dataset_of_ledger(ledger.book().id)
-    finally:
+        require_unclaimed(registry, ledger.book(), found.path)
+    except BaseException:
         ledger.close()
-    if dataset is None:
-        raise BadInput(
-            f"the registry does not know the ledger {path}",
-            remedy="take the file over with `copriv ledger version`, which makes the ledger known",
-            value=str(path),
-        )
-    return dataset
+        raise
+    return ledger
 
 
 def _undecided(found: Found, kin: Kin, dataset: Dataset) -> BadInput:

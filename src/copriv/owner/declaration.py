@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from copriv.errors import LedgerRefusal
 from copriv.owner.book import Account, Book
-from copriv.owner.genesis import DEFAULT_DELTA, budgets_of, total_epsilon
+from copriv.owner.genesis import DEFAULT_DELTA, budgets_of, epoch_options, total_epsilon
 from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure, ceil_nano, written
 
 
@@ -66,6 +66,34 @@ def declare_total(book: Book, total: Guarantee, price: Amount) -> Declaration:
     return Declaration(guarantee, {"epsilon": total.nano_epsilon - gaussian, "rho": rho})
 
 
+def declare_epoch(book: Book, total: Guarantee, pure: int | None) -> Declaration:
+    """Another budget for a ledger, spending included; every account that has spent something stays.
+
+    Args:
+        book: the ledger's.
+        total: promised from now on, in all.
+        pure: billionths of ε for Laplace noise, beside Gaussian noise; None for as many as there are: what was set
+            aside, or what was spent where nobody has declared a budget.
+    """
+    aside = _set_aside(book, total) if pure is None else pure
+    if spent_in(book, "rho") and total.pure:
+        raise LedgerRefusal(
+            f"{_spent_words(book, 'rho')} is spent with Gaussian noise, for which a promise needs a delta",
+            remedy=f"add --delta, {DEFAULT_DELTA:g} say",
+            value=total.delta,
+        )
+    if aside > total.nano_epsilon:
+        raise LedgerRefusal(
+            f"epsilon = {total.epsilon:g} is less than what is for Laplace noise: {aside / NANO:g}",
+            remedy=f"choose a larger --epsilon, or give --pure (spent of it: {_spent_words(book, 'epsilon')})",
+            value=aside,
+        )
+    budgets = budgets_of(total, "zcdp" if book.accountant == "zcdp" else "pld", aside)
+    _require_spent(book, "epsilon", budgets, "choose a larger --epsilon" if total.pure else "choose a larger --pure")
+    _require_spent(book, "rho", budgets, "choose a larger --epsilon or --delta, or a smaller --pure")
+    return Declaration(total, budgets)
+
+
 def require_room(book: Book, price: Amount, ledger: str) -> None:
     """Refuse a charge that the records cannot pay."""
     left = book.account(price.measure).left
@@ -73,7 +101,8 @@ def require_room(book: Book, price: Amount, ledger: str) -> None:
         raise LedgerRefusal(
             f"the budget of these records has {written(max(left, 0))} {price.measure} left, and this may take "
             f"{written(price.nano)}",
-            remedy=f"ask for a smaller epsilon; or raise the budget, signed: copriv ledger epoch {ledger}",
+            remedy=f"ask for a smaller epsilon; or raise the budget, signed: copriv ledger epoch {ledger} "
+            + epoch_options(book, price.measure),
             value=left,
         )
 
@@ -87,6 +116,29 @@ def require_within(book: Book, price: Amount, total: Guarantee) -> None:
             f"(delta = {lost.delta:g}), and the budget is {written(total.nano_epsilon)}",
             remedy="ask for a smaller epsilon, or allow a larger --budget",
             value=lost.epsilon,
+        )
+
+
+def _set_aside(book: Book, total: Guarantee) -> int:
+    """What is for Laplace noise beside Gaussian noise, unless somebody says otherwise."""
+    if total.pure or "epsilon" not in book.accounts:
+        return 0
+    account = book.accounts["epsilon"]
+    return account.spent if account.open else account.budget.nano
+
+
+def _spent_words(book: Book, measure: Measure) -> str:
+    return Amount(spent_in(book, measure), measure).words
+
+
+def _require_spent(book: Book, measure: Measure, budgets: Mapping[Measure, int], remedy: str) -> None:
+    """No account falls below what it has spent."""
+    if spent_in(book, measure) > budgets.get(measure, 0):
+        allowed = Amount(budgets.get(measure, 0), measure).words
+        raise LedgerRefusal(
+            f"this promise allows {allowed}, less than what is spent: {_spent_words(book, measure)}",
+            remedy=f"what has been said cannot be taken back; {remedy}",
+            value=budgets.get(measure, 0),
         )
 
 

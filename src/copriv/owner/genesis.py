@@ -102,9 +102,17 @@ def require_left(book: Book, wanted: Amount) -> None:
         raise LedgerRefusal(
             f"the ledger of {book.owner!r} has {Amount(left, wanted.measure).words} left, and this promise may take "
             f"{wanted.words}",
-            remedy="promise a smaller epsilon, or open a new epoch: copriv ledger epoch",
+            remedy="promise a smaller epsilon, or raise the budget, signed: copriv ledger epoch LEDGER "
+            + epoch_options(book, wanted.measure),
             value=left,
         )
+
+
+def epoch_options(book: Book, measure: Measure) -> str:
+    """Which options of `copriv ledger epoch` let a ledger spend more in one currency."""
+    if measure == "epsilon":
+        return "--epsilon E" if book.guarantee.pure else "--epsilon E --pure P (P of it for Laplace noise)"
+    return "--epsilon E --delta D" if book.guarantee.pure else "--epsilon E"
 
 
 def total_epsilon(book: Book) -> float:

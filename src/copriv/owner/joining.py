@@ -11,8 +11,16 @@ import numpy as np
 
 from copriv.entropy import token
 from copriv.errors import BadInput
-from copriv.owner.book import Book
-from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
+from copriv.owner.dataset_ledger import (
+    Settled,
+    Word,
+    check_split,
+    open_registered,
+    open_settled,
+    require_apart,
+    require_unclaimed,
+    settle,
+)
 from copriv.owner.declaration import declare_spent_and, require_room, undeclared
 from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
 from copriv.owner.registry import Found, Registry
@@ -41,7 +49,9 @@ class Joining:
 
     def notices(self) -> tuple[str, ...]:
         """What a person has to know before it approves."""
-        return Standing(self.ledger, self.settled.dataset is not None, self.settled.new_version, self.lost).notices()
+        known = self.settled.dataset is not None
+        taken_over = () if known or not self.ledger.is_file() else (_taken_over(self.ledger),)
+        return (*taken_over, *Standing(self.ledger, known, self.settled.new_version, self.lost).notices())
 
     def require_room(self, guarantee: Guarantee, accountant: Accountant) -> None:
         """Refuse a promise that the records cannot pay for; where no budget is declared, there is room."""
@@ -98,8 +108,12 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
     with closing(opened) as ledger:
         book = ledger.book()
         if settled.dataset is None:
-            _require_unclaimed(registry, book, found.path)
+            require_unclaimed(registry, book, found.path)
     return Joining(settled, place.absolute(), split, lost_before(book))
+
+
+def _taken_over(ledger: Path) -> str:
+    return f"{ledger} was made for these records and never registered: it is taken over as it is"
 
 
 def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, place: Path) -> None:
@@ -107,8 +121,11 @@ def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, pla
     known = registry.known_file(registry.fingerprint(data))
     mine = ledger.book().id
     if known is None:
-        found, dataset = registry.lookup(data), registry.dataset_of_ledger(mine)
+        seen = registry.lookup(data)
         with registry.exclusive():
+            found, dataset = registry.look_again(seen), registry.dataset_of_ledger(mine)
+            sign = f"copriv ledger version {place} --data {data} --unrelated --signed-off-by NAME"
+            require_apart(found, dataset, f"sign that no record is in both: {sign}")
             if dataset is None:
                 registry.register(found, place, mine)
             else:
@@ -121,15 +138,3 @@ def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, pla
             value=str(place),
         )
     ledger.keep_mark(registry.mark(mine))
-
-
-def _require_unclaimed(registry: Registry, book: Book, data: Path) -> None:
-    """A ledger that somebody names for a new file must have been made for it."""
-    claimed = registry.dataset_of_ledger(book.id)
-    if claimed is not None and not book.is_for(fingerprint_of_file(data)):
-        raise BadInput(
-            f"this ledger is that of {claimed.name!r}, and {data} looks like other records",
-            remedy=f"if they are the same records, --version-of {claimed.ledger}",
-            value=str(data),
-        )
-    book.require_dataset(fingerprint_of_file(data))

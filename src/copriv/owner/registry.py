@@ -127,17 +127,13 @@ class Registry:
         known = self._files()
         comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
         recognised = self._recognise(path, comparable, tell)
-        found = Found(path, fingerprint, None, public=False, kin=(), recognised=recognised)
-        if recognised is None:
-            return found
-        unrelated = self.unrelated_to(found)
-        return replace(found, kin=find_kin(recognised, (file for file in known if file.fingerprint not in unrelated)))
+        return self._with_kin(Found(path, fingerprint, None, public=False, kin=(), recognised=recognised), known)
 
     def look_again(self, found: Found) -> Found:
         """The same file as it is known now, without reading it: something may have been registered since."""
         rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", found.fingerprint)
         if not rows:
-            return found
+            return self._with_kin(found, self._files())
         dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
         return replace(found, dataset=dataset, public=dataset is None, kin=())
 
@@ -147,7 +143,7 @@ class Registry:
         if not rows:
             raise BadInput(f"the registry knows no dataset {id}", remedy="register its file first", value=id)
         name, ledger, ledger_id, seen = msgspec.convert(rows[0], tuple[str, str, str, str])
-        return Dataset(id, name, Path(ledger), ledger_id, seen)
+        return Dataset(id, name, self.folder.absolute() / ledger, ledger_id, seen)
 
     def dataset_of_ledger(self, ledger_id: str) -> Dataset | None:
         """The dataset that a ledger is for, if it is registered."""
@@ -165,7 +161,7 @@ class Registry:
         with self._store.changing() as connection:
             connection.execute(
                 "INSERT INTO dataset VALUES (?, ?, ?, ?, ?)",
-                (dataset.id, dataset.name, str(dataset.ledger), ledger_id, dataset.first_seen),
+                (dataset.id, dataset.name, self._place(ledger), ledger_id, dataset.first_seen),
             )
             _keep_file(connection, found, dataset.id, "")
         return dataset
@@ -180,8 +176,9 @@ class Registry:
 
     def note_ledger(self, dataset: Dataset, ledger: Path) -> None:
         """The ledger of a dataset was found at another place."""
-        with self._store.changing() as connection:
-            connection.execute("UPDATE dataset SET ledger = ? WHERE id = ?", (str(ledger.absolute()), dataset.id))
+        if ledger.absolute() != dataset.ledger:
+            with self._store.changing() as connection:
+                connection.execute("UPDATE dataset SET ledger = ? WHERE id = ?", (self._place(ledger), dataset.id))
 
     def note_unrelated(self, found: Found, signed_off_by: str) -> None:
         """A person says that a file has no record in common with those that it looks like."""
@@ -239,6 +236,11 @@ class Registry:
                 (fingerprint, pack(split.public), pack(split.private), split.options, split.seed),
             )
 
+    def _place(self, ledger: Path) -> str:
+        """Where a ledger is; within the registry's own folder relative to it, so that the folder can be moved."""
+        place, folder = ledger.absolute(), self.folder.absolute()
+        return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
+
     def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
         try:
             table = open_table(path)
@@ -246,6 +248,13 @@ class Registry:
             return None
         wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
         return recognise(table, self._store.key, wanted, tell)
+
+    def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:
+        if found.recognised is None:
+            return found
+        apart = self.unrelated_to(found)
+        kin = find_kin(found.recognised, (file for file in known if file.fingerprint not in apart))
+        return replace(found, kin=kin)
 
     def _require_new(self, found: Found) -> None:
         now = self.look_again(found)

@@ -66,6 +66,12 @@ _SCHEMA = (
 ) STRICT""",
 )
 
+# Made also in a database that was there before; a hash under the key, which says nothing about it.
+_KEY_CHECK = """CREATE TABLE IF NOT EXISTS key_check (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+    value    BLOB NOT NULL
+) STRICT"""
+
 
 def default_folder() -> Path:
     """The registry of this user: $COPRIV_REGISTRY, else copriv in $XDG_STATE_HOME, else in ~/.local/state."""
@@ -107,8 +113,12 @@ class Store:
         with store_failures(self.folder):
             _make_private_folder(self.folder)
             with self.exclusive():
-                self.key = _read_or_make_key(self.folder / "key")
                 self.connection = _open_database(self.folder / "registry.sqlite")
+                try:
+                    self.key = _settle_key(self.connection, self.folder / "key")
+                except BaseException:
+                    self.connection.close()
+                    raise
 
     def mark(self, ledger_id: str) -> Watermark:
         """The high-water mark of a ledger, made if there is none."""
@@ -181,20 +191,44 @@ def _make_private_folder(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _read_or_make_key(path: Path) -> bytes:
-    """The key of all fingerprints; called by one process at a time."""
+def _settle_key(connection: sqlite3.Connection, path: Path) -> bytes:
+    """The key of all fingerprints, if the database was written with it; called by one process at a time.
+
+    A new key recognises nothing that is known, so that every file would have a fresh budget: it is made only where
+    nothing is known.
+    """
+    connection.execute(_KEY_CHECK)
     if not path.exists():
-        draft = path.with_name(".key.new")
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secure().randbytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path)
+        if connection.execute("SELECT 1 FROM file").fetchone():
+            raise _wrong_key(path, "is missing")
+        connection.execute("DELETE FROM key_check")
+        _make_key(path)
     key = path.read_bytes()
     if len(key) != _KEY_BYTES:
-        raise _damaged(path.parent, "its key has another length")
+        raise _wrong_key(path, "has another length")
+    check = hashlib.blake2b(digest_size=32, key=key, person=b"copriv key").digest()
+    connection.execute("INSERT OR IGNORE INTO key_check VALUES (1, ?)", (check,))
+    if connection.execute("SELECT value FROM key_check").fetchone() != (check,):
+        raise _wrong_key(path, "is that of another registry")
     return key
+
+
+def _make_key(path: Path) -> None:
+    draft = path.with_name(".key.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secure().randbytes(_KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+
+
+def _wrong_key(path: Path, how: str) -> LedgerFailure:
+    return LedgerFailure(
+        f"the registry {path.parent} cannot be used: its key {path} {how}, so it recognises nothing",
+        remedy="restore the key from a backup of this folder; a new key would give every file a fresh budget",
+        value=str(path),
+    )
 
 
 def _open_database(path: Path) -> sqlite3.Connection:

@@ -116,6 +116,15 @@ def written(nano: int) -> str:
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
+def read_nano(epsilon: str) -> int:
+    """Billionths of an ε as people write it, which may be 0, rounded down.
+
+    >>> read_nano("0.3"), read_nano("0")
+    (300000000, 0)
+    """
+    return floor_nano(_decimal(epsilon))
+
+
 def floor_nano(value: float | Decimal) -> int:
     """Billionths in `value`, rounded down: what may be promised.
 

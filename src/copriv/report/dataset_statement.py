@@ -76,7 +76,7 @@ class Change(msgspec.Struct):
 
 
 class DatasetStatement(msgspec.Struct):
-    """The statement of one dataset."""
+    """The statement of one dataset; `ledger` is the ledger's random id: a file name may be anything."""
 
     owner: str
     ledger: str
@@ -111,7 +111,7 @@ def state_dataset(path: Path, date: str) -> DatasetStatement:
     rows = _public(book)
     return DatasetStatement(
         owner=book.owner,
-        ledger=path.name,
+        ledger=book.id,
         date=date,
         copriv=__version__,
         unit=UNIT,

@@ -307,6 +307,21 @@ def test_a_version_joins_with_the_ledger_that_it_has(join, copriv, loans, tmp_pa
     assert json.loads(other.out)["ledger"] == str(ledger)
 
 
+def test_a_ledger_that_was_made_and_not_registered_joins(join, tmp_path, monkeypatch):
+    def killed(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "register", killed)
+        assert join("one", "--ledger", "a.sqlite").code == 130
+    assert (tmp_path / "a.sqlite").exists()
+    joined = join("two", "--ledger", "a.sqlite")
+    assert joined.code == 0, joined.err
+    assert "never registered: it is taken over" in joined.err
+    with Registry() as registry:
+        assert [dataset.ledger for dataset in registry.datasets()] == [tmp_path / "a.sqlite"]
+
+
 def test_a_ledger_that_was_moved_is_found_and_one_that_is_gone_is_not_replaced(join, copriv, tmp_path):
     assert join("one", epsilon="0.5").code == 0
     ledger = tmp_path / "home-one" / "ledger.sqlite"
