@@ -156,7 +156,7 @@ class OneFile:
         if not self.ledgers:
             return
         with Registry() as registry, closing(SqliteLedger(self.ledgers[0])) as ledger:
-            take_version(registry, ledger, self.ledgers[0], self._any(self.files), "an officer")
+            take_version(registry, ledger, self.ledgers[0], self._any(self.files), Word("an officer"))
 
     def _train(self, price, *, shared):
         with Registry() as registry:

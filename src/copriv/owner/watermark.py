@@ -159,8 +159,8 @@ def _failures(path: Path) -> Iterator[None]:
 def _behind(path: Path, sequence: int, marked: int) -> LedgerFailure:
     return LedgerFailure(
         f"the ledger was rolled back: it has {sequence} entries, and it had {marked} before",
-        remedy="an old copy was restored, or this is a copy and the other one has gone on: use the newest; nothing may "
-        f"be answered from this one (mark: {path})",
+        remedy="an old copy was restored, or this is a copy and the other has gone on: use the newest; nothing may be "
+        f"answered from this one (mark: {path})",
         value=sequence,
     )
 
