@@ -173,7 +173,8 @@ class OneFile:
                 version_of=self._word(registry).version_of,
             )
             study = SimpleNamespace(
-                promises=[SimpleNamespace(budget=price)], terms=SimpleNamespace(name="s", digest=lambda: "d")
+                promises=[SimpleNamespace(budget=price)],
+                terms=SimpleNamespace(name="s", rule="averaged", digest=lambda: "d"),
             )
             payment = check_payment(registry, options, 0, study, Console(quiet=True), None)
             charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))
