@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from copriv.cli import main as command
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records import lending_like
 from copriv.simulation.rehearsal import free_port
@@ -31,10 +32,14 @@ class Machines:
         return subprocess.Popen(command, cwd=self.folder, env=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run(self, who, *words):
-        """A command on one of the machines, that succeeds."""
-        process = self.start(who, *words)
-        out, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, out.decode()
+        """A command on one of the machines, that succeeds; in this process, because that is quicker."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.folder)
+            patch.setenv("COPRIV_REGISTRY", str(self.folder / f"registry-{who}"))
+            patch.setattr(sys, "argv", ["copriv", *map(str, words)])
+            with pytest.raises(SystemExit) as stopped:
+                command.main()
+        assert not stopped.value.code
 
     def prepare(self, study):
         """A study of one answer, from a learner's folder of its own, and the bank has joined."""
