@@ -18,6 +18,7 @@ from copriv.owner.book import keyed
 from copriv.owner.entries import Genesis
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.watermark import Watermark
 from copriv.privacy.guarantee import Amount, Guarantee
 
 BUDGET = Amount(100, "epsilon")
@@ -307,3 +308,16 @@ def test_a_log_without_its_ledger_is_not_read_into_a_new_one(disk, tmp_path):
     (tmp_path / "ledger.sqlite").rename(tmp_path / "moved.sqlite")
     with pytest.raises(LedgerRefusal, match=r"ledger\.sqlite-wal"):
         SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
+
+
+def test_a_mark_is_never_ahead_of_what_a_power_cut_leaves(disk, tmp_path):
+    """A charge is not yet waited for; its answer is, and raises the mark over both."""
+    mark = Watermark(tmp_path / "mark")
+    disk.keep_mark(mark)
+    reserve(disk)
+    assert mark.newest().sequence == 1
+    disk.store("q", b"answer")
+    assert mark.newest().sequence == 3
+    reserve(disk, "other")
+    disk.settle()
+    assert mark.newest().sequence == 4

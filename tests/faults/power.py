@@ -78,16 +78,31 @@ class _Disk(apsw.VFS):
             self._log.append(Sync(_plain(name)))
 
 
+class Hasty:
+    """A connection that does not let itself be told to wait for the disk."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def execute(self, statement, *parameters):
+        if not statement.startswith("PRAGMA synchronous"):
+            return self._connection.execute(statement, *parameters)
+        return None
+
+    def close(self):
+        self._connection.close()
+
+
 @contextmanager
-def recording(log, pragmas):
-    """A way of connecting to a ledger that logs what happens to its disk."""
+def recording(log, pragmas, *, waits=True):
+    """A way of connecting to a ledger that logs what happens to its disk, and waits for it or does as it likes."""
     disk = _Disk(log, f"recording-{id(log)}")
 
     def connect(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=f"recording-{id(log)}")
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
-        return connection
+        return connection if waits else Hasty(connection)
 
     try:
         yield connect

@@ -38,7 +38,7 @@ def record(path, generator, twin):
     log, before = [], {path.name: path.read_bytes()}
     pragmas = ("journal_mode = WAL", f"synchronous = {SYNCHRONOUS[twin]}")
     receipt = None
-    with power.recording(log, pragmas) as connect:
+    with power.recording(log, pragmas, waits=twin is None) as connect:
         for session in range(3):
             with closing(SqliteLedger(path, connect)) as ledger:
                 receipt = _serve(world.make_owner(ledger), session, receipt, log, generator)

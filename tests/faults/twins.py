@@ -20,6 +20,9 @@ class Twin:
     def reserve(self, *arguments):
         return self.ledger.reserve(*arguments)
 
+    def settle(self):
+        self.ledger.settle()
+
     def witnesses(self, receipt):
         return self.ledger.witnesses(receipt)
 

@@ -39,6 +39,13 @@ class Ledger(Protocol):
             LedgerFailure: the charge could not be recorded; nothing may be computed.
         """
 
+    def settle(self) -> None:
+        """Have every charge on the disk, where none of their answers is stored.
+
+        Raises:
+            LedgerFailure: it could not be recorded; nothing may be said.
+        """
+
     def store(self, query: str, payload: bytes) -> str:
         """Keep the answer to a charged query, so that it is the only one that ever leaves; its receipt.
 

@@ -37,6 +37,9 @@ class MemoryLedger:
         receipt = self._book.queries[query].answer
         return None if receipt is None else Stored(self._payloads[query], receipt)
 
+    def settle(self) -> None:
+        """Nothing to wait for."""
+
     def store(self, query: str, payload: bytes) -> str:
         """Keep the answer to a charged query."""
         receipt = self._draw()

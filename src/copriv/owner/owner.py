@@ -91,6 +91,7 @@ class Owner:
         try:
             values = self._responder.respond(theta, part.kind)
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
+            self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
         release = describe(query.id, part.calibration, part.sensitivity)
         payload = _Payload(tuple(values.tolist()), release)

@@ -1,8 +1,8 @@
 """A ledger on disk: SQLite with full synchronisation, so that a charge survives a kill or a power cut.
 
 Every change is one transaction that takes the write lock first and reads what other processes have appended. A charge
-is safe in the log beside the main file before a record is touched; charge and answer are in the main file itself before
-the answer leaves. So a copy of the main file alone has all that was ever answered, or does not open. Entries can
+is written before a record is touched, so that no kill loses it; charge and answer are on the disk, in the main file
+itself, before the answer leaves, so that no power cut and no copy of the main file alone loses either. Entries can
 neither be changed nor removed, and the database itself refuses to hold more spending than budget. A ledger is created
 once, explicitly, and appears under its name complete or not at all; opening never creates one.
 """
@@ -107,7 +107,8 @@ class SqliteLedger:
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        charged = self._append(lambda book: book.charge(query, question, amount, study, allowance, now()))
+        with self._waiting("OFF"):  # nothing leaves before `store` or `settle` has waited for the disk
+            charged = self._append(lambda book: book.charge(query, question, amount, study, allowance, now()))
         if charged is not None:
             return None
         receipt = self._book.queries[query].answer
@@ -115,12 +116,13 @@ class SqliteLedger:
             return None
         with _failures(self._path):
             self._settle_in_main_file()  # whoever stored it may have been killed before
-        return Stored(self._stored(query), receipt)
+        return Stored(self.answer_to(query), receipt)
 
     def store(self, query: str, payload: bytes) -> str:
         """Keep the answer to a charged query."""
         receipt = self._draw()
-        self._append(lambda book: book.answer(query, payload, receipt, now()), payload)
+        with self._waiting("NORMAL"):  # settling waits for the disk, so the commit before it need not
+            self._append(lambda book: book.answer(query, payload, receipt, now()), payload)
         return receipt
 
     def witnesses(self, receipt: str) -> bool:
@@ -136,9 +138,11 @@ class SqliteLedger:
         return row is not None and row[0] == head
 
     def settle(self) -> None:
-        """Have everything in the main file: for a charge whose answers leave from elsewhere."""
+        """Have everything on the disk, in the main file: where a charge is not followed by its answer."""
         with _failures(self._path):
             self._settle_in_main_file()
+            if self._mark is not None:  # never ahead of what a power cut leaves
+                self._mark.raise_to(self._book.sequence, self._book.head)
 
     def enroll(self, enrolled: Enrolled) -> None:
         """Name a study that may be charged from now on; once is enough."""
@@ -158,7 +162,14 @@ class SqliteLedger:
 
     def answer_to(self, query: str) -> bytes:
         """The bytes of an answer as they were kept; checked, because nothing else may leave under its id."""
-        return self._stored(query)
+        asked = self._book.queries[query]
+        with _failures(self._path):
+            statement = "SELECT content FROM entry WHERE sequence = ?"
+            row = self._connection.execute(statement, (asked.sequence,)).fetchone()
+            entry = None if row is None else msgspec.json.decode(row[0], type=Entry)
+            if entry is None or not isinstance(entry.body, Answered) or entry.body.receipt != asked.answer:
+                raise _damaged(self._path, f"entry {asked.sequence} was changed")
+            return self._checked_payload(entry.body)
 
     def verify(self) -> int:
         """Check the chain, the accounts and every stored answer; the number of entries, or a failure."""
@@ -177,7 +188,7 @@ class SqliteLedger:
             self._mark.close()
         self._mark = mark
         self._check_mark()
-        mark.raise_to(self._book.sequence, self._book.head)
+        self.settle()
 
     def close(self) -> None:
         """Let go of the file, and of the mark."""
@@ -248,9 +259,7 @@ class SqliteLedger:
             if entry is not None:
                 self._book = append(self._book, entry)
                 if not isinstance(entry.body, Charge):  # a charge is settled with its answer, before that leaves
-                    self._settle_in_main_file()
-                if self._mark is not None:
-                    self._mark.raise_to(entry.sequence, entry.head)
+                    self.settle()
         return entry
 
     def _check_mark(self) -> None:
@@ -270,16 +279,6 @@ class SqliteLedger:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
-    def _stored(self, query: str) -> bytes:
-        asked = self._book.queries[query]
-        with _failures(self._path):
-            statement = "SELECT content FROM entry WHERE sequence = ?"
-            row = self._connection.execute(statement, (asked.sequence,)).fetchone()
-            entry = None if row is None else msgspec.json.decode(row[0], type=Entry)
-            if entry is None or not isinstance(entry.body, Answered) or entry.body.receipt != asked.answer:
-                raise _damaged(self._path, f"entry {asked.sequence} was changed")
-            return self._checked_payload(entry.body)
-
     def _payload(self, query: str) -> bytes:
         with _failures(self._path):
             row = self._connection.execute("SELECT bytes FROM payload WHERE query = ?", (query,)).fetchone()
@@ -294,10 +293,20 @@ class SqliteLedger:
         return payload
 
     @contextmanager
+    def _waiting(self, how: str) -> Iterator[None]:
+        """How long commits wait for the disk, for a while: not at all, or until the log is moved."""
+        with _failures(self._path):
+            self._connection.execute(f"PRAGMA synchronous = {how}")
+            try:
+                yield
+            finally:
+                self._connection.execute("PRAGMA synchronous = FULL")
+
+    @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Lock, change, commit; whatever goes wrong, nothing of it is kept."""
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
         except BaseException:
