@@ -59,8 +59,8 @@ def main() -> None:
     tell(
         "ledger",
         f"answers of one owner with {RECORDS:,} × {PARAMETERS} records, bytes in to bytes out, secure Laplace noise; "
-        f"medians of {ROUNDS} rounds of {BATCH} answers taken in turns; durable: two commits an answer, WAL, "
-        "synchronous = FULL",
+        f"medians of {ROUNDS} rounds of {BATCH} answers taken in turns; durable: two commits an answer, "
+        "both in the main file and on the disk before it leaves",
         ["ledger", "answers per second", "ms an answer", "times the time in memory"],
         [[name, BATCH / spent, spent / BATCH * 1e3, spent / memory] for name, spent in times.items()],
     )
