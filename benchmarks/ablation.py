@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.scenes import LATE, scenes, whole
+from benchmarks.datasets import LATE, scenes, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.newton import NewtonRule, NewtonState
-from copriv.simulation.cost import Scene, newton_prospect, promised, simulate_rule
+from copriv.simulation.cost import Scene, newton_prediction, promised, simulate_rule
 from copriv.vectors import FloatArray, IntArray
 
 EPSILONS = (0.1, 1.0, 10.0)
@@ -101,7 +101,7 @@ def _cost(
     choices: tuple[int, ...],
 ) -> float:
     protection = promised(Guarantee.of(epsilon), scene.public.parameters)
-    plan = newton_prospect(scene, protection, start, choices)
+    plan = newton_prediction(scene, protection, start, choices)
     rule = NewtonRule.of(
         scene.public,
         scene.objective,

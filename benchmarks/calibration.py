@@ -14,26 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.datasets import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
 from benchmarks.many_hands import share_out
-from benchmarks.scenes import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
 from copriv.forecast.forecast import Forecast
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
+from copriv.planning.forecaster import RULES, Forecaster, Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
-from copriv.records.intake import Plan, take_in
+from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.evidence import Evidence, estimate_difference
 from copriv.rules.newton import NewtonRule
-from copriv.rules.outlook import Outlook
 from copriv.rules.paper import PaperRule
+from copriv.rules.public_moments import PublicMoments
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Scene, promised, simulate_rule
-from copriv.simulation.foresight import RULES, Oracle, Question
 from copriv.simulation.quadratic import Noise, simulate
 from copriv.vectors import FloatArray, IntArray, Norm
 
@@ -82,7 +82,7 @@ def make_pool(name: str, folder: Path) -> Pool | None:
     if name == "generator":
         table = lending_like.generate(GENERATED, seeded(0, "records")).lazy()
         order = np.asarray(seeded(0, "shuffle").permutation(GENERATED), dtype=np.int64)
-        intake = take_in(table, Plan(TargetChoice("int_rate"), Partition(owners=1)), order=order)
+        intake = load_consortium(table, LoadSpec(TargetChoice("int_rate"), Partition(owners=1)), order=order)
     else:
         intake = read(BANKS, 0)
     if intake is None:
@@ -97,15 +97,15 @@ def make_pool(name: str, folder: Path) -> Pool | None:
 class Judge:
     """Every owner's second moments, and ψ by those of all records: a model is judged without reading them again."""
 
-    parts: tuple[Statistics, ...]
-    joint: Statistics
+    parts: tuple[SufficientStatistics, ...]
+    joint: SufficientStatistics
     best: float
 
     @classmethod
     def of(cls, scene: Scene) -> "Judge":
         """Of the owners of a scene."""
-        parts = tuple(Statistics.of(sample) for sample in scene.samples)
-        return cls(parts, Statistics.joint(parts), scene.best)
+        parts = tuple(SufficientStatistics.of(sample) for sample in scene.samples)
+        return cls(parts, SufficientStatistics.joint(parts), scene.best)
 
     def psi(self, theta: FloatArray) -> float:
         """ψ of a model on all records."""
@@ -125,7 +125,7 @@ def _take(pool: Sample, rows: IntArray) -> Sample:
     return Sample(np.ascontiguousarray(pool.columns[:, rows]), pool.targets[rows])
 
 
-def run(scene: Scene, judge: Judge, question: Question, forecast: Forecast, runs: int, seed: int) -> FloatArray:
+def run(scene: Scene, judge: Judge, question: Scenario, forecast: Forecast, runs: int, seed: int) -> FloatArray:
     """ψ of some trainings at the setting of the forecast."""
     guarantee, p, limit = question.guarantees[0], scene.public.parameters, scene.objective.limit
     if forecast.rule == "newton":
@@ -155,10 +155,10 @@ def read_scene(
     scene: Scene, judge: Judge, seed: int, kappa: float, runs: int, *, all_rules: bool
 ) -> dict[tuple[str, float], Reading]:
     """Public Newton, or every rule, at every ε."""
-    oracle, found = Oracle.of(scene.public, scene.objective), {}
+    oracle, found = Forecaster.of(scene.public, scene.objective), {}
     public = judge.psi(oracle.view.model)
     for epsilon in EPSILONS:
-        question = Question(scene.records, (Guarantee.of(epsilon),) * len(scene.records), kappa)
+        question = Scenario(scene.records, (Guarantee.of(epsilon),) * len(scene.records), kappa)
         for rule in RULES if all_rules else ("newton",):
             forecast = oracle.forecast(question, rule)
             psi = run(scene, judge, question, forecast, runs if rule == "newton" else RUNS, seed)
@@ -168,11 +168,11 @@ def read_scene(
 
 def cost_of_public_rows(pool: Sample) -> float:
     """E ψ of the public model on the population, from many draws of public rows."""
-    everything = Statistics.of(pool)
+    everything = SufficientStatistics.of(pool)
     best = everything.fitness(everything.minimiser(REGULARIZATION), REGULARIZATION)
     stream, costs = seeded(0, "public rows"), []
     for _ in range(400):
-        part = Statistics.of(_take(pool, stream.integers(pool.records, size=PUBLIC)))
+        part = SufficientStatistics.of(_take(pool, stream.integers(pool.records, size=PUBLIC)))
         costs.append(everything.fitness(part.minimiser(REGULARIZATION), REGULARIZATION) / best - 1)
     return float(np.mean(costs))
 
@@ -226,8 +226,8 @@ def blocks(pools: list[Pool]) -> Cells:
 
 def true_difference(scene: Scene) -> float:
     """κ of owners whose records may be looked at, as public Newton would estimate it from answers without noise."""
-    outlook = Outlook.of(scene.public, scene.objective, 1e9, Norm.L2)
-    parts = [Statistics.of(sample) for sample in scene.samples]
+    outlook = PublicMoments.of(scene.public, scene.objective, 1e9, Norm.L2)
+    parts = [SufficientStatistics.of(sample) for sample in scene.samples]
     gradients = np.stack([part.curvature @ outlook.start - part.offset for part in parts]) @ outlook.basis
     silence = np.full_like(gradients, 1e-12) * outlook.spread
     evidence = Evidence(gradients, silence, np.asarray(scene.records, dtype=np.float64), np.empty(0))

@@ -4,16 +4,16 @@ import numpy as np
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
+from copriv.planning.training_plan import design
+from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
-from copriv.records.intake import Intake, Plan, take_in
+from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
-from copriv.simulation.consortium import Watch, assemble, measure, run
-from copriv.simulation.study import design
-from copriv.simulation.wishes import Wishes
+from copriv.runtime.local import Watch, assemble, measure, run
 
 OWNERS, RECORDS, PUBLIC, HORIZON, SEEDS = 10, 10_000, 10_000, 1000, 5
 
@@ -22,11 +22,11 @@ def banks() -> Intake:
     """Ten synthetic banks that lend side by side."""
     generator = seeded(0, "records")
     frame = lending_like.generate(OWNERS * RECORDS + PUBLIC, generator)
-    plan = Plan(TargetChoice("int_rate"), Partition(owners=OWNERS, records_per_owner=RECORDS), public_rows=PUBLIC)
-    return take_in(frame.lazy(), plan, order=np.asarray(generator.permutation(frame.height), dtype=np.int64))
+    plan = LoadSpec(TargetChoice("int_rate"), Partition(owners=OWNERS, records_per_owner=RECORDS), public_rows=PUBLIC)
+    return load_consortium(frame.lazy(), plan, order=np.asarray(generator.permutation(frame.height), dtype=np.int64))
 
 
-def train(intake: Intake, wishes: Wishes) -> tuple[float, float]:
+def train(intake: Intake, wishes: TrainingSpec) -> tuple[float, float]:
     """ψ of the joint model and of the median owner alone, with simulated noise."""
     study = design(intake, wishes)
     consortium = assemble(
@@ -34,8 +34,8 @@ def train(intake: Intake, wishes: Wishes) -> tuple[float, float]:
         study,
         noise="seeded",
         seed=wishes.seed,
-        make_ledger=lambda owner, promise: MemoryLedger(
-            begin(owner.name, "simulated", promise.calibration.guarantee, promise.calibration.accountant)
+        make_ledger=lambda owner, commitment: MemoryLedger(
+            begin(owner.name, "simulated", commitment.calibration.guarantee, commitment.calibration.accountant)
         ),
     )
     watch = Watch(len(study.trace), most=1)
@@ -57,7 +57,7 @@ def main() -> None:
         ):
             guarantees = (Guarantee.of(epsilon, delta),) * OWNERS
             runs = [
-                train(intake, Wishes(guarantees=guarantees, seed=seed, horizon=HORIZON, answers=answers))
+                train(intake, TrainingSpec(guarantees=guarantees, seed=seed, horizon=HORIZON, answers=answers))
                 for seed in range(SEEDS)
             ]
             joint, alone = np.median(np.asarray(runs), axis=0)

@@ -19,19 +19,19 @@ from pathlib import Path
 from benchmarks.owners_elsewhere import ECHO
 from benchmarks.side_by_side import take_turns, tell
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.learner import Learning, attend
+from copriv.learner.learner import Session, train_live
 from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.owner.sqlite_ledger import connect as connect_durably
 from copriv.protocol.messages import Query
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.wire import encode
-from copriv.report.joint import promise_of
+from copriv.report.network_run import commitment_of
 from copriv.rules.paper import PaperState
-from copriv.simulation.plain_terms import plain_terms
-from copriv.simulation.rehearsal import learner_of, make_quarters
+from copriv.runtime.rehearsal import learner_of, make_quarters
 from copriv.transport import subjects
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.transport.link import connect
 from copriv.transport.nats_learner import NatsLearner
 
@@ -113,7 +113,7 @@ def compare_crowds() -> None:
 @contextmanager
 def _consortium(
     folder: Path, owners: int, processes: int, records: int
-) -> Iterator[tuple[NatsLearner, Headquarters, int]]:
+) -> Iterator[tuple[NatsLearner, LearnerWorkspace, int]]:
     """A broker, owners in processes of their own, and a learner that knows them; and what the owners take of memory."""
     names = [f"owner-{place:04d}" for place in range(owners)]
     quarters = make_quarters(folder / "quarters", write_study(StudyFile(TERMS, DICTIONARY)), names)
@@ -128,7 +128,7 @@ def _consortium(
             yield learner, quarters, sum(each["after"] - each["before"] for each in told)
 
 
-def _start(quarters: Headquarters, records: int, names: list[str]) -> subprocess.Popen[str]:
+def _start(quarters: LearnerWorkspace, records: int, names: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "benchmarks.owners_elsewhere", str(quarters.folder), str(records), *names]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
 
@@ -140,11 +140,11 @@ def _iterations(learner: NatsLearner, folder: Path) -> Iterator[None]:
     rule = rule_of(TERMS, roster)
     parameters = TERMS.parameters
     demands = {
-        hello.owner: demands_of(promise_of(hello, TERMS).parts, parameters=parameters, records=hello.records)
+        hello.owner: demands_of(commitment_of(hello, TERMS).parts, parameters=parameters, records=hello.records)
         for hello in roster.owners
     }
-    learning: Learning[PaperState] = Learning(rule, roster.names, TERMS.digest(), checkpoint.run, demands)
-    for iteration in attend(learning, learner, learner, checkpoint, horizon=TERMS.horizon):
+    learning: Session[PaperState] = Session(rule, roster.names, TERMS.digest(), checkpoint.run, demands)
+    for iteration in train_live(learning, learner, learner, checkpoint, horizon=TERMS.horizon):
         if iteration.refusal is not None:
             raise SystemExit(f"{iteration.refusal.owner} refuses: {iteration.refusal.text}")
         checkpoint.hold(rule, iteration)
@@ -179,7 +179,7 @@ class Disk:
 class Bare:
     """Request and reply and nothing else, in the learner's name, with a query's bytes."""
 
-    def __init__(self, quarters: Headquarters, runner: asyncio.Runner) -> None:
+    def __init__(self, quarters: LearnerWorkspace, runner: asyncio.Runner) -> None:
         link = quarters.link()
         self._runner, self._names = runner, quarters.invited()
         self._stack = connect(link, link.context())

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks import libraries, losses, peers
+from benchmarks.datasets import BANKS, BLOCKS, OTHERS, Source, cut, make_scene, read, scenes_of
 from benchmarks.many_hands import share_out
-from benchmarks.scenes import BANKS, BLOCKS, OTHERS, Source, cut, make_scene, read, scenes_of
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
@@ -62,7 +62,7 @@ def measure(table: peers.Table, epsilon: float, seed: int) -> Cell:
         "ours": float(pure.mean()),
         "ours δ": float(gaussian.mean()),
         "K-norm": float(ball.mean()),
-        "foreseen": plan.cost,
+        "predicted": plan.cost,
         "Alg. 1": peers.algorithm_1(table, epsilon, runs=RUNS, seed=seed),
         "synchronous": peers.synchronous(table, epsilon, runs=RUNS, generator=generator),
         "moments": peers.moments(table, epsilon, 0.0, runs=RUNS, generator=generator),

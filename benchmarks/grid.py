@@ -16,6 +16,7 @@ from benchmarks.peers import Table, moments
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_norms
+from copriv.planning.forecaster import Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
@@ -23,7 +24,6 @@ from copriv.rules.paper import PaperRule
 from copriv.rules.rule import Rule
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Protection, Scene, promised, simulate_rule
-from copriv.simulation.foresight import Question
 from copriv.simulation.quadratic import Noise, NoiseKind, simulate
 from copriv.vectors import FloatArray
 
@@ -158,7 +158,7 @@ class Ground:
     def _noise(self, setting: Setting) -> Noise:
         """Of owners who answer as often as they are likely to be met; averaged steps meet each once a round."""
         sizes, p = self.scene.records, self.scene.public.parameters
-        owners = Question(sizes, (self.guarantee,) * len(sizes)).owners(p)
+        owners = Scenario(sizes, (self.guarantee,) * len(sizes)).owners(p)
         caps = (setting.rounds,) * len(sizes) if setting.rule == "averaged" else owners.caps(setting.rounds)
         if caps not in self.units:
             self.units[caps] = np.asarray(owners.promised(caps))

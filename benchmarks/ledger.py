@@ -8,18 +8,18 @@ import numpy as np
 
 from benchmarks.side_by_side import take_turns, tell
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin
 from copriv.owner.ledger import Ledger
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Query
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
-from copriv.simulation.plain_terms import plain_terms
 
 RECORDS, PARAMETERS, BATCH, ROUNDS = 10_000, 10, 200, 7
 
@@ -31,14 +31,14 @@ def owners(folder: Path) -> dict[str, tuple[Owner, Terms]]:
     sample = Sample.of_rows(rows, np.clip(generator.normal(size=RECORDS), -1, 1))
     terms = plain_terms(parameters=PARAMETERS, limit=1.0, horizon=1000)
     guarantee = Guarantee.of(1000)
-    promise = make_promise(terms, guarantee, records=RECORDS, answers=100_000)
+    commitment = make_commitment(terms, guarantee, records=RECORDS, answers=100_000)
     genesis = begin("bank", "records", guarantee)
     ledgers: dict[str, Ledger] = {
         "in memory": MemoryLedger(genesis),
         "on disk, durable": SqliteLedger.create(folder / "ledger.sqlite", genesis),
     }
     return {
-        name: (Owner("bank", terms, promise, PrivateResponder(sample, promise), ledger), terms)
+        name: (Owner("bank", terms, commitment, PrivateResponder(sample, commitment), ledger), terms)
         for name, ledger in ledgers.items()
     }
 

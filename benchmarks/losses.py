@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from benchmarks.scenes import BANKS, cut, read
+from benchmarks.datasets import BANKS, cut, read
 from benchmarks.side_by_side import tell
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
+from copriv.planning.tuning import choose_limit, public_model
 from copriv.privacy.guarantee import Guarantee
 from copriv.simulation.cost import Scene, newton_costs, promised
-from copriv.simulation.pilot import choose_limit, public_model
 
 OWNERS, RECORDS, DRAWS, RUNS = 10, 10_000, 2, 25
 # Of the libraries that `cost` puts beside it.

@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.terms import Terms
-from copriv.simulation.rehearsal import Guest, desk_of, link_of
+from copriv.runtime.rehearsal import Guest, desk_of, link_of
 from copriv.transport import subjects
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.transport.link import connect
 from copriv.transport.nats_owner import serve
 
@@ -36,13 +36,13 @@ def make_owner(folder: Path, name: str, terms: Terms, records: int) -> Owner:
     rows = generator.normal(size=(records, terms.parameters)) / 10
     sample = Sample.of_rows(rows, np.clip(generator.normal(size=records), -1, 1))
     guarantee = Guarantee.of(1000)
-    promise = make_promise(terms, guarantee, records=records, answers=terms.answers)
+    commitment = make_commitment(terms, guarantee, records=records, answers=terms.answers)
     path = folder / f"{name}.sqlite"
     ledger = SqliteLedger(path) if path.exists() else SqliteLedger.create(path, begin(name, "records", guarantee))
-    return Owner(name, terms, promise, PrivateResponder(sample, promise), ledger)
+    return Owner(name, terms, commitment, PrivateResponder(sample, commitment), ledger)
 
 
-async def host(quarters: Headquarters, names: list[str], records: int) -> None:
+async def host(quarters: LearnerWorkspace, names: list[str], records: int) -> None:
     """Serve for all of them, until the study ends."""
     before, terms = _memory(), quarters.study().terms
     owners = [make_owner(quarters.folder, name, terms, records) for name in names]
@@ -56,7 +56,7 @@ async def host(quarters: Headquarters, names: list[str], records: int) -> None:
     await asyncio.gather(*tasks)
 
 
-async def _live(quarters: Headquarters, guest: Guest, terms: Terms, here: asyncio.Semaphore) -> None:
+async def _live(quarters: LearnerWorkspace, guest: Guest, terms: Terms, here: asyncio.Semaphore) -> None:
     link = link_of(quarters, guest.owner.name)
 
     async def echo(message: object) -> None:
@@ -80,4 +80,4 @@ def _memory() -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(host(Headquarters(Path(sys.argv[1])), sys.argv[3:], int(sys.argv[2])))
+    asyncio.run(host(LearnerWorkspace(Path(sys.argv[1])), sys.argv[3:], int(sys.argv[2])))

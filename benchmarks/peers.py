@@ -21,7 +21,7 @@ from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.rules.statistics import StatisticsRule, StatisticsState
 from copriv.simulation.cost import Protection, Scene, promised, simulate_rule
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 from copriv.vectors import FloatArray, Norm
 
 HORIZON = 1000
@@ -37,17 +37,17 @@ class Table:
     """A scene as second moments."""
 
     scene: Scene
-    parts: tuple[Statistics, ...]
-    joint: Statistics
+    parts: tuple[SufficientStatistics, ...]
+    joint: SufficientStatistics
     bound: float
 
     @classmethod
     def of(cls, scene: Scene) -> "Table":
         """One pass over the records."""
-        parts = tuple(Statistics.of(sample) for sample in scene.samples)
+        parts = tuple(SufficientStatistics.of(sample) for sample in scene.samples)
         start = minimise(scene.objective, scene.public)
         lengths = [gradient_norms(scene.objective.loss, scene.public, theta, Norm.L1) for theta in (start, 0 * start)]
-        return cls(scene, parts, Statistics.joint(parts), float(np.max(lengths)))
+        return cls(scene, parts, SufficientStatistics.joint(parts), float(np.max(lengths)))
 
     @property
     def steepest(self) -> float:
@@ -109,7 +109,7 @@ def moments(table: Table, epsilon: float, delta: float, *, runs: int, generator:
             answers=1,
             sensitivity=of_moments(records=n, parameters=parameters, norm=norm),
             parameters=moment_count(parameters),
-        ).mechanism.deviation
+        ).mechanism.noise_std
         for n in set(scene.records)
     }
     each = tuple(deviations[n] for n in scene.records)
@@ -160,14 +160,19 @@ def _unit(generator: np.random.Generator, norm: Norm, size: tuple[int, int]) -> 
 
 
 def adassp(
-    table: Table, parts: Sequence[Sample | Statistics], epsilon: float, *, runs: int, generator: np.random.Generator
+    table: Table,
+    parts: Sequence[Sample | SufficientStatistics],
+    epsilon: float,
+    *,
+    runs: int,
+    generator: np.random.Generator,
 ) -> float:
     """AdaSSP (Wang 2018) of each part at (ε, δ), averaged by records; one part is a trusted curator with all records.
 
     Wang's noise is for adding or removing a record. Replacing one moves xxᵀ by up to √2, xy by up to 2 and the least
     eigenvalue by up to 1.
     """
-    sums = [part if isinstance(part, Statistics) else Statistics.of(part) for part in parts]
+    sums = [part if isinstance(part, SufficientStatistics) else SufficientStatistics.of(part) for part in parts]
     weights = [part.records / sum(other.records for other in sums) for part in sums]
     limit = table.scene.objective.limit
     costs = []
@@ -177,7 +182,7 @@ def adassp(
     return float(np.mean(costs))
 
 
-def _adassp(part: Statistics, epsilon: float, generator: np.random.Generator) -> FloatArray:
+def _adassp(part: SufficientStatistics, epsilon: float, generator: np.random.Generator) -> FloatArray:
     p, n = part.offset.size, part.records
     matrix, vector = part.curvature * n / 2, part.offset * n / 2
     root, third = math.sqrt(math.log(6 / DELTA)), epsilon / 3

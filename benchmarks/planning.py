@@ -12,15 +12,15 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.datasets import BANKS, OTHERS, Source, cut, make_scene, read
 from benchmarks.grid import Ground, Setting, settings
 from benchmarks.many_hands import share_out
 from benchmarks.peers import DELTA, Table
-from benchmarks.scenes import BANKS, OTHERS, Source, cut, make_scene, read
 from benchmarks.side_by_side import tell
+from copriv.planning.training_plan import TrainingPlan, design_candidates
+from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.dictionary import Dictionary
-from copriv.simulation.study import Study, design_candidates
-from copriv.simulation.wishes import Wishes
 from copriv.vectors import FloatArray
 
 GUARANTEES = (Guarantee.of(0.1), Guarantee.of(1), Guarantee.of(10), Guarantee.of(1, DELTA))
@@ -89,26 +89,26 @@ def read_draws(source: Source) -> list[Draw]:
     return found
 
 
-def plan(draw: Draw, guarantee: Guarantee) -> Study:
+def plan(draw: Draw, guarantee: Guarantee) -> TrainingPlan:
     """What `copriv plan` and `--rule auto` take, from public rows and sizes."""
     scene = draw.table.scene
-    wishes = Wishes(guarantees=(guarantee,) * len(scene.records), seed=0, rule="auto", horizon=HORIZON)
+    wishes = TrainingSpec(guarantees=(guarantee,) * len(scene.records), seed=0, rule="auto", horizon=HORIZON)
     return design_candidates(draw.dictionary, scene.public, scene.records, wishes)[0]
 
 
-def measure_plan(ground: Ground, study: Study, runs: int, seed: int) -> FloatArray:
+def measure_plan(ground: Ground, study: TrainingPlan, runs: int, seed: int) -> FloatArray:
     """ψ of a planned study on the private records; plans of other rules than public Newton are not expected."""
     if study.rule.name != "newton":
         message = f"the plan is {study.rule.name}, which is not measured on records here"
         raise NotImplementedError(message)
-    answers = study.promises[0].calibration.answers
+    answers = study.commitments[0].calibration.answers
     return ground.newton(answers, study.terms.clip, runs, seed)
 
 
-def describe(ground: Ground, study: Study) -> str:
+def describe(ground: Ground, study: TrainingPlan) -> str:
     """A plan in the words of the grid."""
     longest = ground.clip(Setting("newton", 1, 1.0))
-    return f"{study.rule.name}, {study.promises[0].calibration.answers}, {study.terms.clip / longest:.2g} × longest"
+    return f"{study.rule.name}, {study.commitments[0].calibration.answers}, {study.terms.clip / longest:.2g} × longest"
 
 
 def measure(grounds: list[Ground], contestants: list[Setting], runs: int, seed: int) -> FloatArray:
@@ -155,10 +155,10 @@ def rows_of(number: int) -> list[list[object]]:
     draws = read_draws(source)
     for guarantee in GUARANTEES if draws else ():
         found = compare(draws, guarantee, contestants)
-        promise = f"{guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
+        commitment = f"{guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
         common = max(found.plans, key=found.plans.count)
         figures = float(found.planned.mean()), float(found.best.mean()), found.ratio, found.ratio_of_draws
-        rows.append([source.name, promise, common, str(found.winner), *figures])
+        rows.append([source.name, commitment, common, str(found.winner), *figures])
     return rows
 
 
@@ -183,6 +183,6 @@ def main() -> None:
         rows,
         width=150,
     )
-    for name, promise, *_, ratio, _ in rows:
+    for name, commitment, *_, ratio, _ in rows:
         if not (isinstance(ratio, float) and ratio <= AIM):
-            print(f"above {AIM}: {name}, ε = {promise}: {ratio:.3g}")
+            print(f"above {AIM}: {name}, ε = {commitment}: {ratio:.3g}")

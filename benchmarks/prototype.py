@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks import peers
+from benchmarks.datasets import OTHERS, Source, whole
 from benchmarks.many_hands import share_out
 from benchmarks.prototype_rule import prototype_cost
-from benchmarks.scenes import OTHERS, Source, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.privacy.guarantee import Guarantee

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.side_by_side import take_turns, tell
 from copriv.losses.sample import Sample
 from copriv.rules.paper import PaperRule
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 from copriv.vectors import FloatArray
 
 PARAMETERS, RUNS, HORIZON = 10, 100, 1000
@@ -50,7 +50,7 @@ def compare_speed() -> list[list[object]]:
     """The paper's Fig. a0 for one ε: 100 runs of 1,000 iterations, three owners of 250,000 records."""
     samples = [make_sample(250_000, seed) for seed in range(3)]
     plain = [(np.ascontiguousarray(sample.columns.T), sample.targets) for sample in samples]
-    statistics = [Statistics.of(sample) for sample in samples]
+    statistics = [SufficientStatistics.of(sample) for sample in samples]
     rule, noise = equal_rule(3, 250_000), laplace(3, HORIZON)
     times = take_turns(
         {
@@ -68,7 +68,7 @@ def compare_speed() -> list[list[object]]:
 
 def time_iterations(owners: int, records: int) -> float:
     """Nanoseconds an iteration, without what is set up once: the slope between two horizons."""
-    statistics = [Statistics.of(make_sample(records, 0))]
+    statistics = [SufficientStatistics.of(make_sample(records, 0))]
     rule, noise = equal_rule(owners, records), laplace(owners, 10**9)
     kinds = np.zeros(owners, dtype=np.int64)
 
@@ -83,7 +83,7 @@ def time_iterations(owners: int, records: int) -> float:
 def million_owners() -> list[object]:
     """One million owners, ten answers each on average."""
     owners, answers = 1_000_000, 10
-    statistics, rule = [Statistics.of(make_sample(1000, 0))], equal_rule(owners, 1000)
+    statistics, rule = [SufficientStatistics.of(make_sample(1000, 0))], equal_rule(owners, 1000)
     started = time.perf_counter()
     paths = simulate(
         rule,

@@ -20,15 +20,15 @@ from copriv.entropy import seeded
 from copriv.forecast.forecast import Forecast
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
+from copriv.planning.forecaster import RULES, Forecaster, Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Scene, promised, simulate_rule
-from copriv.simulation.foresight import RULES, Oracle, Question
 from copriv.simulation.quadratic import Noise, simulate
 
 OWNERS, FEATURES, HORIZON, PUBLIC = 100, 10, 1000, 10_000
@@ -45,21 +45,21 @@ def make_public() -> Sample:
     return Sample.of_rows(rows, np.clip(targets, -1, 1))
 
 
-def equal(epsilon: float) -> Question:
+def equal(epsilon: float) -> Scenario:
     """A hundred owners of one size and one promise."""
-    return Question((RECORDS,) * OWNERS, (Guarantee.of(epsilon),) * OWNERS)
+    return Scenario((RECORDS,) * OWNERS, (Guarantee.of(epsilon),) * OWNERS)
 
 
-def different(epsilon: float) -> Question:
+def different(epsilon: float) -> Scenario:
     """A hundred owners of a hundred sizes and promises."""
     stream = seeded(0, "owners")
     sizes = stream.integers(RECORDS // 2, 2 * RECORDS, size=OWNERS)
     factors = stream.uniform(0.5, 2, size=OWNERS)
-    promises = [Guarantee.of(round(epsilon * factor, 6)) for factor in factors.tolist()]
-    return Question(tuple(sizes.tolist()), tuple(promises))
+    commitments = [Guarantee.of(round(epsilon * factor, 6)) for factor in factors.tolist()]
+    return Scenario(tuple(sizes.tolist()), tuple(commitments))
 
 
-def train(oracle: Oracle, question: Question, found: Forecast) -> None:
+def train(oracle: Forecaster, question: Scenario, found: Forecast) -> None:
     """The same by simulation: many runs of the rule at the setting of the forecast."""
     sample, objective, p = oracle.view.sample, oracle.objective, FEATURES
     if found.rule == "newton":
@@ -68,7 +68,7 @@ def train(oracle: Oracle, question: Question, found: Forecast) -> None:
     owners = question.owners(p)
     caps = owners.caps(found.horizon)
     noise = Noise("laplace", found.clip * np.asarray(owners.promised(caps)), np.asarray(caps))
-    parts, kinds = [Statistics.of(sample)], np.zeros(OWNERS, dtype=np.int64)
+    parts, kinds = [SufficientStatistics.of(sample)], np.zeros(OWNERS, dtype=np.int64)
     if found.rule == "paper":
         rule = PaperRule(p, question.records, owners.gammas, found.step, REGULARIZATION, objective.limit)
         simulate(rule, parts, noise, horizon=found.horizon, runs=RUNS, seed=0, statistic_of=kinds)
@@ -77,7 +77,7 @@ def train(oracle: Oracle, question: Question, found: Forecast) -> None:
     simulate_averaged(steps, [replace(parts[0], records=n) for n in question.records], noise, runs=RUNS, seed=0)
 
 
-def _train_newton(oracle: Oracle, question: Question, found: Forecast) -> None:
+def _train_newton(oracle: Forecaster, question: Scenario, found: Forecast) -> None:
     """Every owner is played by the public rows; its noise is that of the first owner."""
     sample, objective = oracle.view.sample, oracle.objective
     protection = promised(question.guarantees[0], FEATURES)
@@ -105,7 +105,7 @@ def spent(work: Callable[[], object], rounds: int) -> tuple[float, float]:
     return by_clock, of_work
 
 
-def measure(oracle: Oracle, name: str, ask: Callable[[float], Question], rule: str) -> list[object]:
+def measure(oracle: Forecaster, name: str, ask: Callable[[float], Scenario], rule: str) -> list[object]:
     """One row: a rule, or the best of all, for equal or different owners."""
     turns = count()
 
@@ -123,7 +123,7 @@ def measure(oracle: Oracle, name: str, ask: Callable[[float], Question], rule: s
 
 def main() -> None:
     """Print the table."""
-    oracle = Oracle.of(make_public(), Objective(choose("squared"), REGULARIZATION, LIMIT))
+    oracle = Forecaster.of(make_public(), Objective(choose("squared"), REGULARIZATION, LIMIT))
     tell(
         "slider",
         f"one complete forecast for N = {OWNERS}, p = {FEATURES}, T = {HORIZON:,} (averaged: the best T) after warm-up "

@@ -18,13 +18,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.scenes import BANKS, OTHERS, cut, make_scene, read, whole
+from benchmarks.datasets import BANKS, OTHERS, cut, make_scene, read, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
+from copriv.planning.advice import Advice, Adviser
+from copriv.planning.alone import OwnModel
 from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.alone import OwnModel
 from copriv.simulation.cost import Scene, newton_costs, promised
-from copriv.simulation.verdict import Adviser, Verdict
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SHAPES = ((10, 10_000), (85, 10_000), (30, 2_000), (10, 50_000), (3, 250_000))
@@ -33,14 +33,14 @@ AIM = 0.9
 HOSPITALS = next(source for source in OTHERS if source.name == "hospitals")
 COLUMNS = ("pairs", "joining pays", "decided", "agree", "clear", "told", "by mean")
 
-Judge = Callable[[OwnModel, Sequence[int], Guarantee], Verdict]
+Judge = Callable[[OwnModel, Sequence[int], Guarantee], Advice]
 
 
 @dataclass(frozen=True)
 class Pair:
     """One owner and one training: what it was told, and what came of it."""
 
-    verdict: Verdict
+    verdict: Advice
     alone: float
     joint: float
 

@@ -25,8 +25,8 @@ import numpy as np
 import replay
 
 from copriv.learner.checkpoint import Checkpoint
-from copriv.owner.home import Home
-from copriv.simulation.rehearsal import free_port
+from copriv.owner.workspace import OwnerWorkspace
+from copriv.runtime.rehearsal import free_port
 from copriv.transport.broker import running
 
 HERE = Path(__file__).resolve().parent
@@ -155,7 +155,7 @@ def findings(world):
     wrong += [f"the answer of {name} to {query} was paid for and lost" for name, query in sorted(given - set(used))]
     for name, home in world.homes.items():
         charged, budget = replay.charges_of(home)
-        cap = Home(home).engagement.answers
+        cap = OwnerWorkspace(home).engagement.answers
         if sum(nano for _, nano in charged) > budget or len(charged) > cap:
             wrong.append(f"{name} has spent more than it promised")
         if len({query for query, _ in charged}) != len(charged):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import replay
 
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 HERE = Path(__file__).resolve().parent
 DOCUMENT = HERE.parents[1] / "docs" / "deploy.md"

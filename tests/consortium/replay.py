@@ -10,19 +10,19 @@ import msgspec
 import numpy as np
 
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.learner import Learning, train
+from copriv.learner.learner import Session, train
 from copriv.learner.public_rows import read_sample
-from copriv.learner.roster import Prospects, Roster, rule_of
-from copriv.owner.book import Answered, Charge
-from copriv.owner.genesis import begin
-from copriv.owner.home import Home, prepare
+from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.owner.ledger_opening import begin
+from copriv.owner.ledger_state import Answered, Charge
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import OwnerWorkspace, prepare
 from copriv.protocol.study_file import read_study
-from copriv.report.joint import promise_of
+from copriv.report.network_run import commitment_of
+from copriv.runtime.simulated_responder import SilentResponder
 from copriv.schedule.trace import Trace
-from copriv.simulation.responder import SilentResponder
 from copriv.transport.in_process import InProcessTransport
 
 
@@ -52,30 +52,30 @@ def without_noise(learner, homes):
     study = read_study((learner / "study.toml").read_text())
     roster = Roster.from_json((learner / "run" / "roster.json").read_bytes())
     trace = Trace.from_json((learner / "run" / "schedule.json").read_bytes())
-    transport = InProcessTransport(_silent(Home(home)) for home in homes.values())
-    learning = Learning(_rule(learner, study.terms, roster), roster.names, study.terms.digest(), "replay")
+    transport = InProcessTransport(_silent(OwnerWorkspace(home)) for home in homes.values())
+    learning = Session(_rule(learner, study.terms, roster), roster.names, study.terms.digest(), "replay")
     *_, last = train(learning, trace.meetings, transport)
     return learning.rule.model(last.state)
 
 
 def _rule(learner, terms, roster):
     """The rule, with what the learner knew of the owners' noise and of the public rows."""
-    promises = [promise_of(hello, terms) for hello in roster.owners]
-    deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
+    commitments = [commitment_of(hello, terms) for hello in roster.owners]
+    deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
     public = read_sample((learner / "public.npz").read_bytes())
-    return rule_of(terms, roster, Prospects(deviations, promises[0].clip, promises[0].norm, public))
+    return rule_of(terms, roster, NoiseModel(deviations, commitments[0].clip, commitments[0].norm, public))
 
 
 def _silent(home):
     prepared = prepare(home.engagement, home.study)
     ledger = MemoryLedger(begin(home.engagement.owner, "simulated", home.engagement.guarantee))
-    responder = SilentResponder(prepared.sample, prepared.promise)
-    return Owner(home.engagement.owner, home.study.terms, prepared.promise, responder, ledger)
+    responder = SilentResponder(prepared.sample, prepared.commitment)
+    return Owner(home.engagement.owner, home.study.terms, prepared.commitment, responder, ledger)
 
 
 def _answers(home):
     """Every answer in an owner's ledger, by the id of its query; the ledger is verified first."""
-    ledger = SqliteLedger(Path(Home(home).engagement.ledger))
+    ledger = SqliteLedger(Path(OwnerWorkspace(home).engagement.ledger))
     ledger.verify()
     found = {}
     for entry in ledger.entries():
@@ -87,7 +87,7 @@ def _answers(home):
 
 def charges_of(home):
     """The ids and prices of everything an owner was charged for, and its whole budget."""
-    ledger = SqliteLedger(Path(Home(home).engagement.ledger))
+    ledger = SqliteLedger(Path(OwnerWorkspace(home).engagement.ledger))
     charged = [(entry.body.query, entry.body.nano) for entry in ledger.entries() if isinstance(entry.body, Charge)]
     budget = ledger.book().budget.nano
     ledger.close()

@@ -10,17 +10,17 @@ from pathlib import Path
 from rich.console import Console
 
 from copriv.cli.owner_serve import Log, answer
-from copriv.owner.home import Home, prepare
 from copriv.owner.owner import Owner
-from copriv.simulation.responder import SilentResponder
+from copriv.owner.workspace import OwnerWorkspace, prepare
+from copriv.runtime.simulated_responder import SilentResponder
 
 
 def main(folder):
-    home = Home(folder)
+    home = OwnerWorkspace(folder)
     ledger = home.open_ledger()
     prepared = prepare(home.engagement, home.study)
-    responder = SilentResponder(prepared.sample, prepared.promise)
-    owner = Owner(home.engagement.owner, home.study.terms, prepared.promise, responder, ledger)
+    responder = SilentResponder(prepared.sample, prepared.commitment)
+    owner = Owner(home.engagement.owner, home.study.terms, prepared.commitment, responder, ledger)
     log = Log(home, ledger, Console(stderr=True))
     asyncio.run(answer(home, owner, prepared.sample.records, log))
     ledger.close()

@@ -7,18 +7,18 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.learner import Learning, attend
+from copriv.learner.learner import Session, train_live
 from copriv.learner.roster import Roster, rule_of
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
-from copriv.simulation import rehearsal
-from copriv.simulation.plain_terms import plain_terms
+from copriv.runtime import rehearsal
 from copriv.transport.nats_owner import serve
 
 NAMES = ("east", "north", "west")
@@ -32,9 +32,9 @@ def make_owner(name, terms=TERMS):
     rows = generator.normal(size=(RECORDS, terms.parameters)) / 4
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
     sample = Sample.of_rows(rows, generator.uniform(-1, 1, size=RECORDS))
-    promise = make_promise(terms, Guarantee.of(10), records=RECORDS, answers=terms.answers)
+    commitment = make_commitment(terms, Guarantee.of(10), records=RECORDS, answers=terms.answers)
     ledger = MemoryLedger(begin(name, "records", Guarantee.of(10)))
-    owner = Owner(name, terms, promise, PrivateResponder(sample, promise), ledger)
+    owner = Owner(name, terms, commitment, PrivateResponder(sample, commitment), ledger)
     owner.ledger = ledger
     return owner
 
@@ -104,13 +104,13 @@ class Course:
         learner.begin({hello.owner: hello for hello in roster.owners})
         self.rule, self.path, self.learner, self.terms = rule_of(terms, roster), folder / "run.sqlite", learner, terms
         self.kind = Checkpoint if keeps_intentions else Forgetful
-        self.learning = Learning(self.rule, roster.names, terms.digest(), "run")
+        self.learning = Session(self.rule, roster.names, terms.digest(), "run")
         Checkpoint.create(self.path, run="run", terms="t", schedule="s").close()
         self._open()
 
     def _open(self):
         self.checkpoint = self.kind(self.path)
-        self.meetings = attend(
+        self.meetings = train_live(
             self.learning,
             self.learner,
             self.learner,

@@ -13,7 +13,7 @@ from wire import Wire
 from copriv.errors import BadInput, CoprivError, LedgerFailure
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.wire import decode_query
-from copriv.simulation import rehearsal
+from copriv.runtime import rehearsal
 from copriv.transport.authority import identity_of, issue_client, make_authority
 from copriv.transport.certificates import require_valid
 from copriv.transport.credentials import write_credentials

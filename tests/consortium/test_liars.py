@@ -25,8 +25,8 @@ from copriv.learner.roster import Roster, rule_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.wire import decode_query, decode_reply, encode
-from copriv.report.joint import promise_of
-from copriv.simulation import rehearsal
+from copriv.report.network_run import commitment_of
+from copriv.runtime import rehearsal
 
 HONEST, LIAR = NAMES[:-1], NAMES[-1]
 # Long enough for the liar to be met three times: the chance that it is not is below 1e-8.
@@ -58,7 +58,7 @@ class Scene:
         return handle
 
     def objects(self, hello):
-        return objection(hello, self.terms, 10 * RECORDS, lambda who: promise_of(who, self.terms))
+        return objection(hello, self.terms, 10 * RECORDS, lambda who: commitment_of(who, self.terms))
 
     def train(self, learner, names):
         """From hello to the last meeting; what is left of the checkpoint is looked at afterwards."""

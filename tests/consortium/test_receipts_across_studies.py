@@ -14,7 +14,7 @@ import pytest
 from copriv.cli import main as command
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 PATIENCE = 90
 

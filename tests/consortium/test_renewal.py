@@ -11,7 +11,7 @@ from stage import RECORDS, TERMS, Course, make_owner, stage
 
 from copriv.protocol.messages import Query
 from copriv.protocol.wire import encode
-from copriv.simulation import rehearsal
+from copriv.runtime import rehearsal
 from copriv.transport.certificates import life_of
 from copriv.transport.credentials import read_credentials
 from copriv.transport.link import connect

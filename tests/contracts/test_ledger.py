@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from copriv import errors
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal, QueryConflict
-from copriv.owner.book import keyed
 from copriv.owner.entries import Genesis
+from copriv.owner.ledger_state import keyed
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.watermark import Watermark

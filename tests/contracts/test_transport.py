@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.learner import Learning, attend, train
+from copriv.learner.learner import Session, train, train_live
 from copriv.learner.roster import Roster, rule_of
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Refusal
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
+from copriv.runtime import rehearsal
+from copriv.runtime.simulated_responder import SilentResponder
 from copriv.schedule.poisson import draw
 from copriv.schedule.trace import Trace
-from copriv.simulation import rehearsal
-from copriv.simulation.plain_terms import plain_terms
-from copriv.simulation.responder import SilentResponder
 from copriv.transport.in_process import InProcessTransport
 
 NAMES = ("east", "north", "west")
@@ -48,9 +48,9 @@ def sample_of(place):
 
 def make_owner(place, terms, answers=200):
     """An owner without noise, so that two runs can be compared number by number."""
-    promise = make_promise(terms, Guarantee.of(1), records=SIZES[place], answers=answers)
+    commitment = make_commitment(terms, Guarantee.of(1), records=SIZES[place], answers=answers)
     ledger = MemoryLedger(begin(NAMES[place], "simulated", Guarantee.of(1)))
-    return Owner(NAMES[place], terms, promise, SilentResponder(sample_of(place), promise), ledger)
+    return Owner(NAMES[place], terms, commitment, SilentResponder(sample_of(place), commitment), ledger)
 
 
 def roster_of(terms):
@@ -88,7 +88,7 @@ def carry(request, tmp_path):
 
 
 def learning_of(terms, run="run"):
-    return Learning(rule_of(terms, roster_of(terms)), NAMES, terms.digest(), run)
+    return Session(rule_of(terms, roster_of(terms)), NAMES, terms.digest(), run)
 
 
 def replay(trace, terms):
@@ -114,7 +114,7 @@ def test_a_query_reaches_its_owner_and_no_other(carry):
     with carry() as transport:
         for place, name in enumerate(NAMES):
             reply = transport.ask(ask(owner=name))
-            exact = make_owner(place, TERMS).promise.exact_answer(sample_of(place), np.full(5, 0.1))
+            exact = make_owner(place, TERMS).commitment.exact_answer(sample_of(place), np.full(5, 0.1))
             assert reply.owner == name
             assert reply.values == tuple(exact.tolist())
 
@@ -152,7 +152,7 @@ def test_whoever_comes_the_run_can_be_replayed_in_one_process(tmp_path, meeting,
     learning = learning_of(terms)
     checkpoint = Checkpoint.create(tmp_path / "c.sqlite", run="run", terms="t", schedule="s")
     with over_nats(tmp_path, terms, 200) as company:
-        for iteration in attend(learning, company, company, checkpoint, horizon=40):
+        for iteration in train_live(learning, company, company, checkpoint, horizon=40):
             checkpoint.hold(learning.rule, iteration)
         checkpoint.flush()
     log, position = checkpoint.log(), checkpoint.position(learning.rule)

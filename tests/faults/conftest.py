@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def nursery():
-    from nursery import Nursery
+def fork_server():
+    from fork_server import Nursery
 
     with Nursery() as found:
         yield found

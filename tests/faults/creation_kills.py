@@ -5,19 +5,19 @@ from contextlib import closing
 from itertools import count
 
 import world
-from nursery import KILLED
+from fork_server import KILLED
 from toll import Toll
 
 from copriv.errors import CoprivError
 from copriv.owner.sqlite_ledger import SqliteLedger
 
 
-def torment(nursery, folder, generator, kills, *, tell=lambda: None):
+def torment(fork_server, folder, generator, kills, *, tell=lambda: None):
     """Kill a creation that many times; stop at the first broken promise."""
     toll, pace, attempts = Toll(), 0.01, count()
     while toll.faults < kills and toll.clean:
         ledger = folder / f"new-{next(attempts)}.sqlite"
-        life = nursery.start("owner_life:create", ledger=str(ledger))
+        life = fork_server.start("owner_life:create", ledger=str(ledger))
         started = time.perf_counter()
         life.send(b"go")
         if life.receive(generator.uniform(0, 1.2 * pace)) is not None:

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import world
+from fork_server import KILLED
 from learner_life import PLACES
-from nursery import KILLED
 from toll import Toll
 
 from copriv.learner.checkpoint import Checkpoint
@@ -45,35 +45,35 @@ class Run:
     violations: list = field(default_factory=list)
 
 
-def torment(nursery, folder, generator, kills, *, twin=None, tell=lambda: None):
+def torment(fork_server, folder, generator, kills, *, twin=None, tell=lambda: None):
     """Kill learners that many times, run after run; stop at the first broken promise."""
     toll, places = Toll(), cycle((*PLACES, *ON_THE_WIRE, *(ANY_MOMENT,) * 12))
     for number in range(kills):
-        run = _begin(nursery, folder / f"run-{number}", generator, elsewhere=number % 2 == 1)
-        _torment_one(nursery, run, generator, places, kills, twin, toll, tell)
+        run = _begin(fork_server, folder / f"run-{number}", generator, elsewhere=number % 2 == 1)
+        _torment_one(fork_server, run, generator, places, kills, twin, toll, tell)
         if toll.faults >= kills or toll.violations:
             return toll
     return toll
 
 
-def _begin(nursery, folder, generator, *, elsewhere):
+def _begin(fork_server, folder, generator, *, elsewhere):
     folder.mkdir()
     trace = poisson.draw([1.0] * len(world.NAMES), MEETINGS, generator)
     (folder / "schedule.json").write_bytes(trace.to_json())
     for name in world.NAMES:
         world.make_ledger(folder / f"{name}.sqlite", name)
     Checkpoint.create(folder / "checkpoint.sqlite", run=folder.name, terms="terms", schedule="schedule").close()
-    owners = nursery.start("owner_life:serve_all", folder=str(folder)) if elsewhere else None
+    owners = fork_server.start("owner_life:serve_all", folder=str(folder)) if elsewhere else None
     return Run(folder, folder.name, trace, owners)
 
 
-def _torment_one(nursery, run, generator, places, kills, twin, toll, tell):
+def _torment_one(fork_server, run, generator, places, kills, twin, toll, tell):
     """Life after life until the schedule is done; when there were enough kills, the last life is left alone."""
     while run.final is None and not run.violations:
         place = next(places) if toll.faults < kills else None
         if run.owners is None and place in ON_THE_WIRE:
             place = ANY_MOMENT
-        if _live_and_die(nursery, run, generator, place, twin):
+        if _live_and_die(fork_server, run, generator, place, twin):
             toll.faults += 1
             tell()
     if run.owners is not None:
@@ -83,10 +83,10 @@ def _torment_one(nursery, run, generator, places, kills, twin, toll, tell):
     toll.counts.update(runs=1, lives=run.lives, meetings=run.number, elsewhere=int(run.owners is not None))
 
 
-def _live_and_die(nursery, run, generator, place, twin):
+def _live_and_die(fork_server, run, generator, place, twin):
     """One life; whether it was killed before it was done."""
     run.lives += 1
-    life = nursery.start(
+    life = fork_server.start(
         "learner_life:learn",
         folder=str(run.folder),
         run=run.name,
@@ -150,7 +150,7 @@ def compare(run):
         book, stored = _read(run.folder / f"{name}.sqlite")
         answers |= stored
         met = {f"{run.name}:{k}" for k, meeting in enumerate(run.trace, start=1) if meeting.owner == index}
-        if set(book.queries) != met or book.spent != len(met) * world.promise().calibration.charge.nano:
+        if set(book.queries) != met or book.spent != len(met) * world.commitment().calibration.charge.nano:
             found.append(f"{name} was met {len(met)} times and charged {len(book.queries)} queries")
     if position.number != MEETINGS or run.final is None:
         found.append(f"the run ended after {position.number} meetings")

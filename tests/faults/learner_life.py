@@ -11,7 +11,7 @@ import world
 from fuse import Fuse, FusedTransport
 
 import copriv.learner.checkpoint as checkpoints
-from copriv.learner.learner import Learning, train
+from copriv.learner.learner import Session, train
 from copriv.owner.sqlite_ledger import SqliteLedger, connect
 from copriv.protocol.wire import decode_reply, encode
 from copriv.schedule.trace import Trace
@@ -51,7 +51,7 @@ def learn(channel, folder, run, life, elsewhere, place=None, countdown=1, twin=N
     position = checkpoint.position(rule)
     channel.send_bytes(b"r")
     state = rule.begin() if position is None else position.state
-    study = Learning(rule, world.NAMES, world.TERMS.digest(), twins.name_run(run, life, twin))
+    study = Session(rule, world.NAMES, world.TERMS.digest(), twins.name_run(run, life, twin))
     meetings = Trace.from_json((folder / "schedule.json").read_bytes()).meetings
     for iteration in train(study, meetings, FusedTransport(transport, fuse), position):
         fuse.around("save", lambda done=iteration, before=state: twins.save(checkpoint, rule, done, before, twin))

@@ -16,8 +16,8 @@ from copriv.cli.train_dataset import charge, check_payment
 from copriv.cli.train_origin import Origin
 from copriv.errors import CoprivError
 from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, settle, take_version
-from copriv.owner.genesis import begin, fingerprint_of_file
 from copriv.owner.joining import require_registered, settle_joining
+from copriv.owner.ledger_opening import begin, fingerprint_of_file
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -173,7 +173,7 @@ class OneFile:
                 version_of=self._word(registry).version_of,
             )
             study = SimpleNamespace(
-                promises=[SimpleNamespace(budget=price)],
+                commitments=[SimpleNamespace(budget=price)],
                 terms=SimpleNamespace(name="s", rule="averaged", digest=lambda: "d"),
             )
             payment = check_payment(registry, options, 0, study, Console(quiet=True), None)

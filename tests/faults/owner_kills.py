@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import world
-from nursery import KILLED
+from fork_server import KILLED
 from owner_life import PLACES
 from toll import Toll
 
@@ -66,23 +66,23 @@ class Outside:
             self.odd.append(f"{reply.id} was refused: {reply.reason}")
 
 
-def torment(nursery, folder, generator, kills, *, twin=None, tell=lambda: None):
+def torment(fork_server, folder, generator, kills, *, twin=None, tell=lambda: None):
     """Kill owners that many times, ledger after ledger; stop at the first broken promise."""
     toll, places = Toll(), cycle((*PLACES, *(ANY_MOMENT,) * len(PLACES)))
     for number in range(kills):
         ledger = folder / f"owner-{number}.sqlite"
         world.make_ledger(ledger)
-        _torment_one(nursery, ledger, Outside(generator), places, kills, twin, toll, tell)
+        _torment_one(fork_server, ledger, Outside(generator), places, kills, twin, toll, tell)
         if toll.faults >= kills or toll.violations:
             return toll
     return toll
 
 
-def _torment_one(nursery, ledger, outside, places, kills, twin, toll, tell):
+def _torment_one(fork_server, ledger, outside, places, kills, twin, toll, tell):
     """One ledger, from its first answer until a few lives after its last."""
     lives_left = LIVES_AFTER_THE_END
     while lives_left and toll.faults < kills and not toll.violations:
-        toll.violations += _live_and_die(nursery, ledger, outside, next(places), twin)
+        toll.violations += _live_and_die(fork_server, ledger, outside, next(places), twin)
         toll.violations += outside.odd + inspect(ledger, outside)
         toll.faults += 1
         lives_left -= outside.exhausted
@@ -97,9 +97,9 @@ def _torment_one(nursery, ledger, outside, places, kills, twin, toll, tell):
     )
 
 
-def _live_and_die(nursery, ledger, outside, place, twin):
+def _live_and_die(fork_server, ledger, outside, place, twin):
     countdown = int(outside.generator.integers(1, 4))
-    life = nursery.start("owner_life:serve", ledger=str(ledger), place=place, countdown=countdown, twin=twin)
+    life = fork_server.start("owner_life:serve", ledger=str(ledger), place=place, countdown=countdown, twin=twin)
     if place == ANY_MOMENT:
         _kill_at_any_moment(life, outside)
     else:

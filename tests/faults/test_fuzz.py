@@ -34,14 +34,14 @@ class Recording:
 def _owner(secret, ledger=None):
     ledger = MemoryLedger(world.genesis_of(world.NAMES[0])) if ledger is None else ledger
     responder = Recording(secret)
-    return Owner(world.NAMES[0], world.TERMS, world.promise(ANSWERS), responder, ledger), responder, ledger
+    return Owner(world.NAMES[0], world.TERMS, world.commitment(ANSWERS), responder, ledger), responder, ledger
 
 
 def test_no_message_breaks_an_owner_charges_for_a_refusal_or_reveals_a_record():
     """The same messages to two owners with different records: every refusal is the same, byte for byte."""
     one, responder, ledger = _owner(0.25)
     other, _, other_ledger = _owner(-123.5)
-    garbage, charge = Garbage(1, "a5" * 32), world.promise(ANSWERS).calibration.charge.nano
+    garbage, charge = Garbage(1, "a5" * 32), world.commitment(ANSWERS).calibration.charge.nano
     paid, reasons = set(), set()
     for _ in range(MESSAGES):
         message, before = garbage.message(), ledger.book().spent

@@ -19,17 +19,17 @@ from rich.console import Console
 
 from copriv.cli.learner_training import Trouble
 from copriv.learner.admission import objection
-from copriv.learner.learner import Learning
-from copriv.learner.roster import Prospects, Roster, rule_of
+from copriv.learner.learner import Session
+from copriv.learner.roster import NoiseModel, Roster, rule_of
 from copriv.learner.scrutiny import demands_of
-from copriv.owner.promise import make_promise
 from copriv.privacy.release import describe
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
-from copriv.report.joint import promise_of
-from copriv.simulation.plain_terms import plain_terms
+from copriv.protocol.plain_terms import plain_terms
+from copriv.report.network_run import commitment_of
 from copriv.transport import reception, subjects
-from copriv.transport.manners import Manners
+from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.nats_learner import read_reply
 from copriv.transport.reception import Reception
 
@@ -56,16 +56,18 @@ def learning_of(rule, strict=True):
     """A study with one honest owner and one liar, as the learner sets it up."""
     terms = terms_of(rule)
     roster = Roster(tuple(hello_of(name, terms) for name in (HONEST, LIAR)))
-    promise = make_promise(terms, world.GUARANTEE, records=world.RECORDS, answers=terms.answers)
-    deviation = promise.calibration.mechanism.deviation
-    made = rule_of(terms, roster, Prospects((deviation,) * 2, promise.clip, promise.norm, world.sample_of("south")))
-    demands = demands_of(promise.parts, parameters=terms.parameters, records=world.RECORDS) if strict else {}
-    return Learning(made, roster.names, terms.digest(), "run", {HONEST: demands, LIAR: demands}), promise
+    commitment = make_commitment(terms, world.GUARANTEE, records=world.RECORDS, answers=terms.answers)
+    deviation = commitment.calibration.mechanism.noise_std
+    made = rule_of(
+        terms, roster, NoiseModel((deviation,) * 2, commitment.clip, commitment.norm, world.sample_of("south"))
+    )
+    demands = demands_of(commitment.parts, parameters=terms.parameters, records=world.RECORDS) if strict else {}
+    return Session(made, roster.names, terms.digest(), "run", {HONEST: demands, LIAR: demands}), commitment
 
 
-def honest_answer(promise, query, size):
+def honest_answer(commitment, query, size):
     """Small enough for every bound, and from 0 up, as moments are."""
-    release = describe(query.id, promise.calibration, promise.sensitivity)
+    release = describe(query.id, commitment.calibration, commitment.sensitivity)
     return Answer(query.id, query.owner, (0.01,) * size, release, "0f" * 32)
 
 
@@ -95,13 +97,13 @@ class _Nobody:
 
 def listen(rule, seed, count, strict=True):
     """What goes wrong while a learner gets so many replies of a liar, with one of an honest owner in a hundred."""
-    learning, promise = learning_of(rule, strict)
+    learning, commitment = learning_of(rule, strict)
     hearsay, screen, wrong = Hearsay(seed, terms_of(rule).digest(), LIAR), Screen(), []
     position, accepted, taken, garbage = learning.start(), 0, 0, 0
     for turn in range(count):
         owner = 0 if turn % 100 == 0 else 1
         query = learning.question(position, owner)
-        answer = honest_answer(promise, query, learning.rule.answer_size)
+        answer = honest_answer(commitment, query, learning.rule.answer_size)
         plain_answer = msgspec.to_builtins(answer)
         data = msgspec.msgpack.encode(plain_answer) if owner == 0 else hearsay.reply(plain_answer)
         position, checked = learning.take(position, owner, query, read_reply(query, data))
@@ -132,7 +134,7 @@ def test_a_learner_that_believes_its_owners_is_caught(monkeypatch):
         wrong = not isinstance(reply, Answer) or len(reply.values) != self.rule.answer_size
         return (position, reply) if wrong else (self.absorb(position, owner, query, reply), reply)
 
-    monkeypatch.setattr(Learning, "take", take)
+    monkeypatch.setattr(Session, "take", take)
     with np.errstate(all="ignore"):
         wrong = listen("averaged", seed=1, count=3000, strict=False)
     assert "a model that is not finite" in wrong or "the reply is for another query" in wrong
@@ -153,7 +155,7 @@ class Hall:
 
     def __init__(self):
         self.told, self.subjects, self.now, terms = [], [], 0.0, terms_of("paper")
-        manners = Manners(
+        manners = ConnectionPolicy(
             terms=terms.digest(),
             meeting="broadcast",
             clock="always",
@@ -162,7 +164,7 @@ class Hall:
             pick=lambda _count: 0,
             jitter=lambda: 0.5,
             tell=self.told.append,
-            objects=lambda hello: objection(hello, terms, 100, lambda who: promise_of(who, terms)),
+            objects=lambda hello: objection(hello, terms, 100, lambda who: commitment_of(who, terms)),
         )
         self.reception = Reception(manners, self._speak, self._probe, lambda: self.now)
 
@@ -257,7 +259,7 @@ def test_a_liar_behind_a_real_broker_says_a_thousand_things(tmp_path):
     from liars import babbling
     from stage import RECORDS, TERMS, make_owner, stage
 
-    from copriv.simulation import rehearsal
+    from copriv.runtime import rehearsal
 
     told = []
     with stage(tmp_path) as (quarters, crowd, _):

@@ -12,7 +12,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger, connect
 from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_reply
 
-CHARGE = world.promise().calibration.charge.nano
+CHARGE = world.commitment().calibration.charge.nano
 HALVES = [("begin immediate", 1), ("insert entry", 1), ("update account", 1), ("commit", 1)]
 HALVES += [("begin immediate", 2), ("insert entry", 2), ("insert payload", 1), ("commit", 2)]
 

@@ -21,9 +21,9 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def processes(nursery, path):
+def processes(fork_server, path):
     """Owner processes over one ledger, ready to answer."""
-    lives = [nursery.start("owner_life:serve", ledger=str(path)) for _ in range(RACERS)]
+    lives = [fork_server.start("owner_life:serve", ledger=str(path)) for _ in range(RACERS)]
     for life in lives:
         assert life.receive() == b"ready"
     yield lives
@@ -54,7 +54,7 @@ def _require_spent(path, answers):
         ledger.verify()
         book = ledger.book()
     assert set(book.queries) == answers
-    assert book.spent == len(answers) * world.promise().calibration.charge.nano <= book.budget.nano
+    assert book.spent == len(answers) * world.commitment().calibration.charge.nano <= book.budget.nano
 
 
 def test_four_processes_over_one_ledger_give_exactly_the_budgeted_answers(processes, path):

@@ -14,8 +14,8 @@ def chance():
     return np.random.default_rng(2026)
 
 
-def test_a_killed_owner_gives_no_answer_without_a_charge_and_never_two(nursery, tmp_path, chance):
-    toll = owner_kills.torment(nursery, tmp_path, chance, 60)
+def test_a_killed_owner_gives_no_answer_without_a_charge_and_never_two(fork_server, tmp_path, chance):
+    toll = owner_kills.torment(fork_server, tmp_path, chance, 60)
     assert toll.violations == []
     assert toll.faults == 60
     # How many answers get out before the kills depends on the machine; that some do is what makes the test one.
@@ -24,14 +24,14 @@ def test_a_killed_owner_gives_no_answer_without_a_charge_and_never_two(nursery, 
     assert toll.counts["shown_alone"] > toll.counts["refused_alone"]
 
 
-def test_a_killed_creation_leaves_a_whole_ledger_or_none(nursery, tmp_path, chance):
-    toll = creation_kills.torment(nursery, tmp_path, chance, 15)
+def test_a_killed_creation_leaves_a_whole_ledger_or_none(fork_server, tmp_path, chance):
+    toll = creation_kills.torment(fork_server, tmp_path, chance, 15)
     assert toll.violations == []
     assert toll.faults == 15
 
 
-def test_a_killed_learner_loses_and_doubles_nothing(nursery, tmp_path, chance):
-    toll = learner_kills.torment(nursery, tmp_path, chance, 60)
+def test_a_killed_learner_loses_and_doubles_nothing(fork_server, tmp_path, chance):
+    toll = learner_kills.torment(fork_server, tmp_path, chance, 60)
     assert toll.violations == []
     assert toll.faults == 60
     assert toll.counts["runs"] > 0
@@ -45,13 +45,13 @@ def test_a_power_cut_takes_nothing_back_that_was_sent(tmp_path, chance):
 
 
 @pytest.mark.parametrize("twin", twins.OWNERS)
-def test_an_unsafe_owner_is_caught(nursery, tmp_path, chance, twin):
-    assert owner_kills.torment(nursery, tmp_path, chance, 150, twin=twin).violations
+def test_an_unsafe_owner_is_caught(fork_server, tmp_path, chance, twin):
+    assert owner_kills.torment(fork_server, tmp_path, chance, 150, twin=twin).violations
 
 
 @pytest.mark.parametrize("twin", twins.LEARNERS)
-def test_an_unsafe_learner_is_caught(nursery, tmp_path, chance, twin):
-    assert learner_kills.torment(nursery, tmp_path, chance, 150, twin=twin).violations
+def test_an_unsafe_learner_is_caught(fork_server, tmp_path, chance, twin):
+    assert learner_kills.torment(fork_server, tmp_path, chance, 150, twin=twin).violations
 
 
 @pytest.mark.parametrize("twin", twins.DISKS)

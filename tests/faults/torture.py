@@ -17,7 +17,7 @@ import numpy as np
 import owner_kills
 import power_cuts
 import twins
-from nursery import Nursery
+from fork_server import Nursery
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -25,11 +25,11 @@ from rich.table import Table
 MOST_FOR_A_TWIN = 100
 
 
-def plan(nursery, kills, cuts):
+def plan(fork_server, kills, cuts):
     """Name, faults, twin, and how to torment: honest ones first, then the twins."""
-    owners, learners = partial(owner_kills.torment, nursery), partial(learner_kills.torment, nursery)
+    owners, learners = partial(owner_kills.torment, fork_server), partial(learner_kills.torment, fork_server)
     yield "owner killed", kills, None, owners
-    yield "creation killed", kills // 10, None, partial(creation_kills.torment, nursery)
+    yield "creation killed", kills // 10, None, partial(creation_kills.torment, fork_server)
     yield "learner killed", kills, None, learners
     yield "power cut", cuts, None, power_cuts.torment
     for kind, names, torment in (
@@ -46,8 +46,8 @@ def run(kills, cuts, seed):
     table = Table("what", "faults", "seconds", "seen", "outcome", title=f"faults, seed {seed}")
     good = True
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Nursery() as nursery, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        for number, (name, faults, twin, torment) in enumerate(plan(nursery, kills, cuts)):
+    with Nursery() as fork_server, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        for number, (name, faults, twin, torment) in enumerate(plan(fork_server, kills, cuts)):
             task = progress.add_task(name, total=faults)
             started = time.perf_counter()
             with tempfile.TemporaryDirectory() as folder:

@@ -5,16 +5,16 @@ from functools import lru_cache
 import numpy as np
 
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, fingerprint_of_sample
+from copriv.owner.ledger_opening import begin, fingerprint_of_sample
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Query
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.wire import encode
 from copriv.rules.paper import PaperRule
-from copriv.simulation.plain_terms import plain_terms
 
 NAMES = ("north", "south", "west")
 RECORDS = 30
@@ -33,8 +33,8 @@ def sample_of(name):
 
 
 @lru_cache
-def promise(answers=ANSWERS):
-    return make_promise(TERMS, GUARANTEE, records=RECORDS, answers=answers)
+def commitment(answers=ANSWERS):
+    return make_commitment(TERMS, GUARANTEE, records=RECORDS, answers=answers)
 
 
 def genesis_of(name, guarantee=GUARANTEE):
@@ -49,7 +49,7 @@ def make_ledger(path, name=NAMES[0]):
 
 def make_owner(ledger, name=NAMES[0], answers=ANSWERS):
     """An owner over real records, real noise and the given ledger."""
-    return Owner(name, TERMS, promise(answers), PrivateResponder(sample_of(name), promise(answers)), ledger)
+    return Owner(name, TERMS, commitment(answers), PrivateResponder(sample_of(name), commitment(answers)), ledger)
 
 
 def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[0]):
@@ -59,4 +59,4 @@ def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[
 def warm():
     """Everything a life needs, loaded before the first fork."""
     for name in NAMES:
-        PrivateResponder(sample_of(name), promise()).respond(np.zeros(TERMS.parameters))
+        PrivateResponder(sample_of(name), commitment()).respond(np.zeros(TERMS.parameters))

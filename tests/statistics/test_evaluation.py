@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.privacy.accounting import allowed_rho
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Query
-from copriv.simulation.plain_terms import plain_terms
+from copriv.protocol.plain_terms import plain_terms
 
 LEVEL = 1e-7
 DRAWS, RECORDS = 1500, 200
@@ -26,11 +26,11 @@ TERMS = plain_terms(loss="logistic", evaluations=DRAWS, evaluation_share=0.25, l
 
 def _noise(sample, delta):
     """What one owner adds to its exact loss over all the evaluations it has promised."""
-    promise = make_promise(TERMS, Guarantee.of(2, delta), records=RECORDS, answers=3)
-    ledger = MemoryLedger(begin("bank", "records", promise.calibration.guarantee))
-    owner, digest = Owner("bank", TERMS, promise, PrivateResponder(sample, promise), ledger), TERMS.digest()
+    commitment = make_commitment(TERMS, Guarantee.of(2, delta), records=RECORDS, answers=3)
+    ledger = MemoryLedger(begin("bank", "records", commitment.calibration.guarantee))
+    owner, digest = Owner("bank", TERMS, commitment, PrivateResponder(sample, commitment), ledger), TERMS.digest()
     answers = [owner.answer(Query(f"q{k}", digest, "bank", THETA, kind="loss")) for k in range(DRAWS)]
-    return np.array([answer.values[0] for answer in answers]) - promise.part("loss").exact(sample, np.array(THETA))
+    return np.array([answer.values[0] for answer in answers]) - commitment.part("loss").exact(sample, np.array(THETA))
 
 
 def _plausible(noise, delta, scale):
@@ -63,8 +63,8 @@ def test_the_scale_of_a_gaussian_evaluation_is_what_its_share_of_the_budget_asks
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_an_owner_that_spends_the_whole_budget_on_evaluations_is_caught(make_sample, delta):
     """Seeded: noise for the whole guarantee instead of a quarter of it is too small, and is seen to be."""
-    promise = make_promise(TERMS, Guarantee.of(2, delta), records=RECORDS, answers=3)
-    scale, generator = promise.part("loss").calibration.mechanism.scale, np.random.default_rng(5)
+    commitment = make_commitment(TERMS, Guarantee.of(2, delta), records=RECORDS, answers=3)
+    scale, generator = commitment.part("loss").calibration.mechanism.scale, np.random.default_rng(5)
     draw = generator.laplace if delta == 0 else generator.normal
     assert _plausible(draw(scale=scale, size=DRAWS), delta, scale)
     assert not _plausible(draw(scale=scale * (0.25 if delta == 0 else 0.5), size=DRAWS), delta, scale)

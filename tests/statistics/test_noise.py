@@ -22,7 +22,7 @@ def _noise(mechanism, secure):
     draw = (
         (lambda: mechanism.release(PrivateVector(EXACT)))
         if secure
-        else (lambda: mechanism.imitate(SimulatedVector(EXACT), generator))
+        else (lambda: mechanism.simulate_noise(SimulatedVector(EXACT), generator))
     )
     return np.concatenate([draw() - EXACT for _ in range(DRAWS)])
 

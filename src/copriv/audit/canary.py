@@ -15,8 +15,8 @@ import numpy as np
 from copriv.audit.certificate import Evidence, Happened
 from copriv.audit.claim import Claim
 from copriv.audit.pair import Pair
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import Advance, Subject
-from copriv.audit.verdict import Verdict
 from copriv.vectors import FloatArray
 
 _REHEARSALS = 4000
@@ -33,7 +33,7 @@ def audit_canary(
     confidence: float,
     generator: np.random.Generator,
     advance: Advance,
-) -> list[Verdict]:
+) -> list[AuditResult]:
     """Ask `draws` owners, with one of two neighbouring tables each, for their one answer, and count."""
     claim = subject.claim
     thresholds = place_thresholds(claim, pair.shift, generator)
@@ -68,7 +68,7 @@ def _events(ratios: FloatArray, thresholds: FloatArray) -> Happened:
     return np.concatenate([column >= thresholds, column <= -thresholds], axis=1)
 
 
-def _judge(claim: Claim, name: str, evidence: Evidence) -> list[Verdict]:
+def _judge(claim: Claim, name: str, evidence: Evidence) -> list[AuditResult]:
     """Certified against claimed; with δ once more as if the noise were Gaussian, which sees further."""
     found = {name: evidence.epsilon()}
     if not claim.guarantee.pure:
@@ -76,10 +76,10 @@ def _judge(claim: Claim, name: str, evidence: Evidence) -> list[Verdict]:
     return [_verdict(claim, name, certified, evidence) for name, certified in found.items()]
 
 
-def _verdict(claim: Claim, name: str, certified: float, evidence: Evidence) -> Verdict:
+def _verdict(claim: Claim, name: str, certified: float, evidence: Evidence) -> AuditResult:
     answers, claimed = len(evidence.first) + len(evidence.second), claim.guarantee.epsilon
     passed = certified <= claimed
-    return Verdict(
+    return AuditResult(
         name=name,
         certified=certified,
         claimed=claimed,

@@ -21,9 +21,9 @@ from copriv.audit.claim import Asks, Claim
 from copriv.audit.floating_point import audit_low_bits, split
 from copriv.audit.neighbours import audit_neighbours
 from copriv.audit.pair import canaries
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import Subject, build_subject
 from copriv.audit.transcript import LEVEL, audit_transcript
-from copriv.audit.verdict import Verdict
 from copriv.errors import BadInput
 
 BuildSubject: TypeAlias = Callable[[Claim], Subject]
@@ -82,7 +82,7 @@ def examine(
     generator: np.random.Generator,
     build: BuildSubject = build_subject,
     tell: Tell = _say_nothing,
-) -> list[Verdict]:
+) -> list[AuditResult]:
     """Audit owners of a claim. Records, models and searches come from the generator; the owners' noise cannot."""
     asks, confidence, owners = claim.asks, effort.confidence, effort.transcript(claim.asks)
     draws, few = effort.canaries(asks), effort.low_bits(asks)
@@ -95,7 +95,7 @@ def examine(
     return found
 
 
-def confirm(test: Callable[[], list[Verdict]]) -> list[Verdict]:
+def confirm(test: Callable[[], list[AuditResult]]) -> list[AuditResult]:
     """What a test finds, or, if that is a failure, what it finds the second time."""
     found = test()
     if not all(verdict.passed for verdict in found):

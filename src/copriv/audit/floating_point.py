@@ -19,8 +19,8 @@ from copriv.audit.certificate import Evidence, Happened
 from copriv.audit.claim import Claim
 from copriv.audit.gaussian_curve import largest_mu
 from copriv.audit.pair import low_bits_pair
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import Advance, Subject
-from copriv.audit.verdict import Verdict
 from copriv.vectors import FloatArray, IntArray
 
 _DIGITS = 53
@@ -29,7 +29,7 @@ _PLACES = np.arange(-64, -16)
 _NO_BIT = 2000
 
 
-def audit_low_bits(subject: Subject, draws: int, confidence: float, advance: Advance) -> list[Verdict]:
+def audit_low_bits(subject: Subject, draws: int, confidence: float, advance: Advance) -> list[AuditResult]:
     """Look at the lowest bits of `draws` answers from two neighbours whose exact answers are 0 and x."""
     claim = subject.claim
     pair = low_bits_pair(claim)
@@ -70,9 +70,9 @@ def _events(answers: FloatArray, shift: FloatArray) -> Happened:
     return np.concatenate([fine, ~fine], axis=1)
 
 
-def _judge(claim: Claim, evidence: Evidence) -> Verdict:
+def _judge(claim: Claim, evidence: Evidence) -> AuditResult:
     certified, claimed, betrayed = evidence.epsilon(), claim.one_answer(), evidence.betrayed()
-    return Verdict(
+    return AuditResult(
         name="low bits",
         certified=certified,
         claimed=claimed,

@@ -25,11 +25,11 @@ import numpy as np
 from copriv.audit.errands import Errand, models
 from copriv.errors import CoprivError
 from copriv.owner.dataset_ledger import Word
-from copriv.owner.home import Engagement, Home, Prepared, prepare
 from copriv.owner.joining import require_registered, settle_joining
 from copriv.owner.owner import Owner
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.meeting import Hello, encode_notice
 from copriv.protocol.messages import Answer, Kind, Reply
@@ -87,11 +87,11 @@ class House:
         handle: query in, reply out.
     """
 
-    hello: Callable[[Engagement, Terms, int, str, str], Hello]
+    hello: Callable[[Enrollment, Terms, int, str, str], Hello]
     state: Callable[[StudyFile, Hello, Sequence[Reply]], bytes]
-    log: Callable[[Home, SqliteLedger, TextIO], Log]
-    prepare: Callable[[Engagement, StudyFile], Prepared] = prepare
-    open_ledger: Callable[[Home, Draw], SqliteLedger] = Home.open_ledger
+    log: Callable[[OwnerWorkspace, SqliteLedger, TextIO], Log]
+    prepare: Callable[[Enrollment, StudyFile], Prepared] = prepare
+    open_ledger: Callable[[OwnerWorkspace, Draw], SqliteLedger] = OwnerWorkspace.open_ledger
     handle: Callable[[Owner, bytes], bytes] = Owner.handle
 
 
@@ -147,7 +147,7 @@ def _live(
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
     life.rows = np.vstack([prepared.sample.columns, prepared.sample.targets]).T
-    kinds = [part.kind for part in prepared.promise.parts]
+    kinds = [part.kind for part in prepared.commitment.parts]
     hello = _serve(house, life, folder, errands(terms, NAME, kinds))
     life.say("statement", house.state(prepared.study, hello, life.replies))
 
@@ -161,14 +161,14 @@ def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
     joining.require_room(engagement.guarantee, engagement.accountant)
     take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant, lambda: _LEDGER)
-    home = Home.create(folder, engagement, study, {}, take)
+    home = OwnerWorkspace.create(folder, engagement, study, {}, take)
     home.approve(_SIGNED, "2026-01-01T00:00:00+00:00", prepared.sample.records)
     return prepared
 
 
-def _engage(terms: Terms, data: Path, ledger: Path) -> Engagement:
+def _engage(terms: Terms, data: Path, ledger: Path) -> Enrollment:
     guarantee = Guarantee.of(f"{terms.epsilon:.9f}", terms.delta)
-    return Engagement(
+    return Enrollment(
         owner=NAME,
         host="127.0.0.1",
         port=4222,
@@ -198,7 +198,7 @@ def _serve(house: House, life: Life, folder: Path, errands: list[Errand]) -> Hel
 
 
 def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], number: int, draw: Draw) -> Hello:
-    home, written = Home(folder), io.StringIO()
+    home, written = OwnerWorkspace(folder), io.StringIO()
     home.require_approved()
     with _overhear(written):
         ledger = house.open_ledger(home, draw)
@@ -260,7 +260,7 @@ def _exact_answers(prepared: Prepared) -> list[Exact]:
     found: list[Exact] = []
     if prepared.study.terms.parameters > _MOST_NUMBERS:
         return found
-    for part in prepared.promise.parts:
+    for part in prepared.commitment.parts:
         for place, theta in enumerate(models(prepared.study.terms)):
             values = part.exact(prepared.sample, np.asarray(theta))
             found.append(Exact(f"exact {part.kind} {place}", values, part.sensitivity.value, part.sensitivity.norm))

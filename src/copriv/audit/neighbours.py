@@ -17,11 +17,11 @@ import numpy as np
 
 from copriv.audit import adversary, moments_adversary
 from copriv.audit.adversary import Neighbours
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import Subject, on_one_core
-from copriv.audit.verdict import Verdict
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
-from copriv.owner.promise import Promise
+from copriv.protocol.commitment import Commitment
 
 TRIES = 1000
 _RESTARTS = 10
@@ -31,14 +31,14 @@ _PERTURB = {"gradient": adversary.perturb, "moments": moments_adversary.perturb}
 
 
 @on_one_core()
-def audit_neighbours(subject: Subject, generator: np.random.Generator, tries: int = TRIES) -> Verdict:
+def audit_neighbours(subject: Subject, generator: np.random.Generator, tries: int = TRIES) -> AuditResult:
     """Try many neighbours, climb from the best of them, and compare the largest change with the declared one."""
     largest, tested = _search(subject, generator, tries)
-    claim, declared = subject.claim, subject.promise.sensitivity
+    claim, declared = subject.claim, subject.commitment.sensitivity
     # A change in the claim's own norm; a promise in another norm gets no allowance for it.
     passed = declared.norm is claim.norm and largest <= declared.value
     ratio = largest / declared.value
-    return Verdict(
+    return AuditResult(
         name="neighbours",
         certified=claim.epsilon_of(claim.needed_scale(), claim.change * ratio),
         claimed=claim.guarantee.epsilon,
@@ -70,17 +70,17 @@ def _climb(subject: Subject, start: Neighbours, generator: np.random.Generator) 
 def change(subject: Subject, neighbours: Neighbours) -> float:
     """How far apart the exact answers are, in the norm of the claim; an answer that is no number is infinitely far."""
     tables = neighbours.tables()
-    if subject.claim.asks == "moments" and not all(_accepts(subject.promise, table) for table in tables):
+    if subject.claim.asks == "moments" and not all(_accepts(subject.commitment, table) for table in tables):
         return 0.0
-    first, second = (subject.promise.exact_answer(table, neighbours.theta) for table in tables)
+    first, second = (subject.commitment.exact_answer(table, neighbours.theta) for table in tables)
     with np.errstate(over="ignore", invalid="ignore"):
         length = subject.claim.norm.of(second - first)
     return length if math.isfinite(length) else math.inf
 
 
-def _accepts(promise: Promise, table: Sample) -> bool:
+def _accepts(commitment: Commitment, table: Sample) -> bool:
     try:
-        promise.require_bounded(table)
+        commitment.require_bounded(table)
     except BadInput:
         return False
     return True

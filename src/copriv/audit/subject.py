@@ -18,16 +18,16 @@ import numpy as np
 from copriv.audit.claim import Asks, Claim
 from copriv.errors import ProtocolError
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, fingerprint_of_sample
+from copriv.owner.ledger_opening import begin, fingerprint_of_sample
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
-from copriv.owner.promise import Promise, make_promise
 from copriv.owner.responder import PrivateResponder, Responder
+from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.messages import Query, Refusal
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray
 
-MakeResponder: TypeAlias = Callable[[Sample, Promise], Responder]
+MakeResponder: TypeAlias = Callable[[Sample, Commitment], Responder]
 Advance: TypeAlias = Callable[[int], None]
 
 LIMIT = 1.0
@@ -54,7 +54,7 @@ class Subject:
 
     claim: Claim
     terms: Terms
-    promise: Promise
+    commitment: Commitment
     make_responder: MakeResponder
 
     @on_one_core()
@@ -79,16 +79,16 @@ class Subject:
 
 
 def build_subject(
-    claim: Claim, promise: Promise | None = None, make_responder: MakeResponder = PrivateResponder
+    claim: Claim, commitment: Commitment | None = None, make_responder: MakeResponder = PrivateResponder
 ) -> Subject:
     """Owners of a claim; a promise or a responder of one's own makes owners that break it."""
     terms = make_terms(claim)
-    return Subject(claim, terms, honest_promise(claim) if promise is None else promise, make_responder)
+    return Subject(claim, terms, honest_promise(claim) if commitment is None else commitment, make_responder)
 
 
-def honest_promise(claim: Claim) -> Promise:
+def honest_promise(claim: Claim) -> Commitment:
     """What an owner promises for a claim, worked out by the owner's own code."""
-    return make_promise(make_terms(claim), claim.guarantee, records=claim.records, answers=claim.answers)
+    return make_commitment(make_terms(claim), claim.guarantee, records=claim.records, answers=claim.answers)
 
 
 def make_terms(claim: Claim) -> Terms:
@@ -114,8 +114,8 @@ def make_terms(claim: Claim) -> Terms:
 def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     """The one place where owners are made: each call gives one with its whole budget left."""
     genesis = begin(_NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
-    responder = subject.make_responder(sample, subject.promise)
-    return lambda: Owner(_NAME, subject.terms, subject.promise, responder, MemoryLedger(genesis))
+    responder = subject.make_responder(sample, subject.commitment)
+    return lambda: Owner(_NAME, subject.terms, subject.commitment, responder, MemoryLedger(genesis))
 
 
 def _ask(owner: Owner, asks: Asks, digest: str, number: int, theta: FloatArray) -> FloatArray:

@@ -22,8 +22,8 @@ from scipy.special import gammaincinv
 
 from copriv.audit.claim import Claim
 from copriv.audit.reference import reference_answer, reference_moments
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import LIMIT, ROW_NORM, Advance, Subject
-from copriv.audit.verdict import Verdict
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
@@ -57,7 +57,7 @@ class Reading:
 
 def audit_transcript(
     subject: Subject, level: float, generator: np.random.Generator, advance: Advance, owners: int = 1
-) -> Verdict:
+) -> AuditResult:
     """Measure the noise of a whole transcript, and of four more if the first raises a doubt.
 
     Where an owner says too little to be measured by, as with moments, a transcript is what many owners say.
@@ -114,9 +114,9 @@ def _records(claim: Claim, generator: np.random.Generator) -> Sample:
     return Sample.of_rows(rows, generator.uniform(-1, 1, size=claim.records) * reach)
 
 
-def _verdict(claim: Claim, reading: Reading, lives: int, level: float, owners: int) -> Verdict:
+def _verdict(claim: Claim, reading: Reading, lives: int, level: float, owners: int) -> AuditResult:
     answers = owners if claim.asks == "moments" else owners * claim.answers
-    return Verdict(
+    return AuditResult(
         name="transcript",
         certified=reading.certified,
         claimed=claim.guarantee.epsilon,

@@ -26,8 +26,8 @@ from copriv.audit.errands import Errand, brief, thorough
 from copriv.audit.hostile_studies import Study
 from copriv.audit.house import Exact, House, Life, Said, live, receipt
 from copriv.audit.raw_table import ALL, FEW, FORMATS, RECORDS, USUAL, Odd, Suffix, write_table
+from copriv.audit.result import AuditResult
 from copriv.audit.subject import on_one_core
-from copriv.audit.verdict import Verdict
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray
@@ -104,7 +104,7 @@ def corpus() -> Iterator[Case]:
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
 
 
-def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> Verdict:
+def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:
     """Compare everything that leaves, for all records of all cases."""
     total, done, replies, change = sum(len(case.odds) for case in cases), 0, 0, 0.0
     found: list[Difference] = []
@@ -209,11 +209,11 @@ def _of(odds: Sequence[Odd], suffix: Suffix) -> tuple[Odd, ...]:
     return tuple(odd for odd in odds if suffix in odd.formats)
 
 
-def _judge(found: list[Difference], files: int, cases: int, replies: int, change: float) -> Verdict:
+def _judge(found: list[Difference], files: int, cases: int, replies: int, change: float) -> AuditResult:
     shown = "; ".join(map(str, found[:_MOST_SHOWN]))
     more = f"; and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
     equal = f"nothing but noise tells {files:,} files from their neighbours, in {cases:,} studies and formats; "
-    return Verdict(
+    return AuditResult(
         name=NAME,
         certified=math.inf if found else 0.0,
         claimed=0.0,

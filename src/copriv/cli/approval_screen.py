@@ -16,9 +16,9 @@ from copriv.cli.study_origin import origin_rows
 from copriv.cli.study_sheet import study_rows
 from copriv.cli.warning import warn
 from copriv.losses.moments import moment_count
-from copriv.owner.home import Engagement, Prepared
-from copriv.owner.promise import Part, Promise
+from copriv.owner.workspace import Enrollment, Prepared
 from copriv.privacy.weakness import weakness
+from copriv.protocol.commitment import Commitment, QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain, quoted
 
@@ -65,16 +65,16 @@ def screen_rows(prepared: Prepared) -> list[tuple[str, str]]:
         *study_rows(prepared.study),
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
         *_own_rows(engagement, prepared.sample.records),
-        *part_rows(prepared.promise, terms.parameters),
+        *part_rows(prepared.commitment, terms.parameters),
     ]
 
 
-def part_rows(promise: Promise, parameters: int) -> list[tuple[str, str]]:
+def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     """Everything that may leave: one row for each kind of question, taken from the promise itself."""
-    return [("you answer", _part(part, promise, parameters)) for part in promise.parts]
+    return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
 
 
-def _own_rows(engagement: Engagement, records: int) -> list[tuple[str, str]]:
+def _own_rows(engagement: Enrollment, records: int) -> list[tuple[str, str]]:
     accountant = "pure" if engagement.guarantee.pure else engagement.accountant
     called = "as the study calls it" if engagement.target is None else quoted(engagement.target)
     return [
@@ -92,26 +92,26 @@ def _model(terms: Terms) -> str:
     return f"{terms.loss} loss{threshold}, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"
 
 
-def _part(part: Part, promise: Promise, parameters: int) -> str:
+def _part(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
     """How often, what, and behind which noise."""
     calibration, norm = part.calibration, part.sensitivity.norm.name
-    mechanism, share = calibration.mechanism, calibration.budget.nano / promise.budget.nano
+    mechanism, share = calibration.mechanism, calibration.budget.nano / commitment.budget.nano
     times = "once" if calibration.answers == 1 else f"at most {calibration.answers:,} times"
     return (
-        f"{times}: {_what(part, promise, parameters)}; "
+        f"{times}: {_what(part, commitment, parameters)}; "
         f"{mechanism.name} noise of scale {mechanism.scale:.6g} on every number, for "
         f"a change of at most {part.sensitivity.value:.6g} ({norm}) when one record is replaced; "
         f"this takes {calibration.budget.words}, {100 * share:.4g}% of what you promise"
     )
 
 
-def _what(part: Part, promise: Promise, parameters: int) -> str:
+def _what(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
     """What leaves with every answer, and the most that a record counts in it."""
     norm = part.sensitivity.norm.name
     if part.kind == "moments":
         return (
             f"noisy sums of second moments of your records (Σ xxᵀ and Σ xy), {moment_count(parameters):,} numbers; a "
-            f"record's row is at most {part.bound:g} long and its target within ±{promise.target_bound:g}"
+            f"record's row is at most {part.bound:g} long and its target within ±{commitment.target_bound:g}"
         )
     if part.kind == "loss":
         return f"a noisy average loss, 1 number; a record's loss counts at most {part.bound:g}"

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.examination import Effort, examine
-from copriv.audit.verdict import Audit, Verdict
+from copriv.audit.result import Audit, AuditResult
 from copriv.audit.whole_reply import audit_whole_reply, corpus
 from copriv.cli.progress import bar
 from copriv.cli.whole_reply_job import audited_house
@@ -68,7 +68,7 @@ def _claim(options: AuditOptions, guarantee: Guarantee, asks: Asks) -> Claim:
     return Claim(guarantee, answers, options.clip, options.records, options.parameters, asks)
 
 
-def _attack(claim: Claim, effort: Effort, seed: int) -> list[Verdict]:
+def _attack(claim: Claim, effort: Effort, seed: int) -> list[AuditResult]:
     """What all tests of one claim say; those of moments say so."""
     with bar(Console(stderr=True), f"asking for {_WORDS[claim.asks]}") as tell:
         tests = examine(claim, effort, seeded(seed, "audit"), tell=tell)
@@ -77,7 +77,7 @@ def _attack(claim: Claim, effort: Effort, seed: int) -> list[Verdict]:
     return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]
 
 
-def _compare_replies(guarantee: Guarantee) -> Verdict:
+def _compare_replies(guarantee: Guarantee) -> AuditResult:
     """Everything but the noise; whatever is claimed, it must not tell two files apart."""
     with bar(Console(stderr=True), "comparing whole replies") as tell:
         found = audit_whole_reply(audited_house(), tuple(corpus()), tell)
@@ -102,7 +102,7 @@ def show(told: Audit, claims: list[Claim], console: Console) -> None:
     console.print(_conclusion(told), highlight=False, soft_wrap=True)
 
 
-def _numbers(test: Verdict) -> tuple[str, str]:
+def _numbers(test: AuditResult) -> tuple[str, str]:
     certified = "no bound" if math.isinf(test.certified) else f"≥ {test.certified:.4g}"
     return certified, f"{test.claimed:.4g}"
 

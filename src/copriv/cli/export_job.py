@@ -15,8 +15,8 @@ import typer
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
-from copriv.report.joint import JointFigures
 from copriv.report.model_file import read_model
+from copriv.report.network_run import JointFigures
 from copriv.report.statement import Statement, render
 from copriv.schedule.trace import Trace
 

@@ -15,16 +15,16 @@ from copriv.cli.progress import bar
 from copriv.cli.public_file import open_public
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
-from copriv.forecast.settings import Choice
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.planning.forecaster import RULES, Forecaster, Scenario, judge
+from copriv.planning.search import Fixed
+from copriv.planning.tuning import choose_limit, public_model
 from copriv.privacy.guarantee import Guarantee
-from copriv.records.intake import take_public
+from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
-from copriv.report.outlook import ForecastTold, PublicTold, Varying, show
+from copriv.report.forecast_report import ForecastTold, PublicTold, Varying, show
 from copriv.report.what_if import draw
-from copriv.simulation.foresight import RULES, Oracle, Question, judge
-from copriv.simulation.pilot import choose_limit, public_model
 
 _EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.01, 100, 13))
 _OWNERS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -88,12 +88,12 @@ def run_job(options: ForecastOptions) -> None:
         show(told, Console())
 
 
-def _question(options: ForecastOptions) -> Question:
+def _question(options: ForecastOptions) -> Scenario:
     if options.owners < 1:
         raise BadInput(f"{options.owners} owners", remedy="give at least 1", value=options.owners)
     sizes = tuple(_whole(text) for text in _each(options.records, options.owners, "records"))
     guarantees = tuple(Guarantee.of(text, options.delta) for text in _each(options.epsilon, options.owners, "epsilon"))
-    return Question(sizes, guarantees, options.heterogeneity)
+    return Scenario(sizes, guarantees, options.heterogeneity)
 
 
 def _each(given: str, owners: int, what: str) -> list[str]:
@@ -139,7 +139,7 @@ def _check(options: ForecastOptions) -> None:
         )
 
 
-def _consult(options: ForecastOptions, question: Question) -> tuple[Oracle, list[str]]:
+def _consult(options: ForecastOptions, question: Scenario) -> tuple[Forecaster, list[str]]:
     labels = options.loss == "logistic"
     choice = TargetChoice(options.target, options.ordinal, options.positive_above, labels)
     _, sample, notices = take_public(open_public(options.public), choice, options.features)
@@ -152,19 +152,19 @@ def _consult(options: ForecastOptions, question: Question) -> tuple[Oracle, list
         )
     loss = choose(options.loss, options.huber_threshold if options.loss == "huber" else 0.0)
     limit = choose_limit(public_model(loss, options.regularization, sample))
-    oracle = Oracle.of(sample, Objective(loss, options.regularization, limit), options.seed)
+    oracle = Forecaster.of(sample, Objective(loss, options.regularization, limit), options.seed)
     singular = oracle.view.singular
     told = [f"the public rows do not vary in {singular} directions: there the regularizer decides"] if singular else []
     return oracle, [*notices, *told]
 
 
-def _ask(oracle: Oracle, question: Question, options: ForecastOptions) -> Forecast:
+def _ask(oracle: Forecaster, question: Scenario, options: ForecastOptions) -> Forecast:
     rules = [rule for rule in RULES if options.rule in (rule, "auto")]
-    return oracle.best(question, rules, Choice(horizon=options.horizon))
+    return oracle.best(question, rules, Fixed(horizon=options.horizon))
 
 
 def _tell(
-    oracle: Oracle, question: Question, found: Forecast, options: ForecastOptions, notices: list[str]
+    oracle: Forecaster, question: Scenario, found: Forecast, options: ForecastOptions, notices: list[str]
 ) -> ForecastTold:
     alone = float(np.median([oracle.alone(question, owner) for owner in range(len(question.records))]))
     total = sum(question.records)
@@ -192,25 +192,25 @@ def _tell(
     )
 
 
-def _range(options: ForecastOptions, question: Question) -> list[tuple[float, Question]]:
+def _range(options: ForecastOptions, question: Scenario) -> list[tuple[float, Scenario]]:
     """The question asked for one value after another."""
     size, guarantee, count = question.records[0], question.guarantees[0], len(question.records)
 
-    def ask(owners: int, records: int, promise: Guarantee) -> Question:
-        return Question((records,) * owners, (promise,) * owners, options.heterogeneity)
+    def ask(owners: int, records: int, commitment: Guarantee) -> Scenario:
+        return Scenario((records,) * owners, (commitment,) * owners, options.heterogeneity)
 
     epsilons = _FEW_EPSILONS if options.vary == "join" else _EPSILONS
-    promises = {epsilon: Guarantee.of(epsilon, options.delta) for epsilon in epsilons}
+    commitments = {epsilon: Guarantee.of(epsilon, options.delta) for epsilon in epsilons}
     if options.vary == "epsilon":
-        return [(epsilon, ask(count, size, promise)) for epsilon, promise in promises.items()]
+        return [(epsilon, ask(count, size, commitment)) for epsilon, commitment in commitments.items()]
     if options.vary == "owners":
         return [(float(owners), ask(owners, size, guarantee)) for owners in _OWNERS]
     if options.vary == "records":
         return [(float(records), ask(count, records, guarantee)) for records in _RECORDS]
-    return [(epsilon, ask(n, size, promise)) for n in _CROWDS for epsilon, promise in promises.items()]
+    return [(epsilon, ask(n, size, commitment)) for n in _CROWDS for epsilon, commitment in commitments.items()]
 
 
-def _row(oracle: Oracle, question: Question, value: float, options: ForecastOptions) -> Varying:
+def _row(oracle: Forecaster, question: Scenario, value: float, options: ForecastOptions) -> Varying:
     found, alone = _ask(oracle, question, options), oracle.alone(question)
     return Varying(
         value=value,

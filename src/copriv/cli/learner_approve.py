@@ -11,8 +11,8 @@ import typer
 from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.transport.certificates import fingerprint, life_of, written
-from copriv.transport.headquarters import Headquarters
 from copriv.transport.invitation import write_invitation
+from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.transport.request import read_request
 from copriv.transport.rollover import dependents, retire, roll
 
@@ -23,7 +23,7 @@ def run_approve(
     file: Path, folder: Path, out: Path | None, days: int, records: int | None, *, again: bool, as_json: bool
 ) -> None:
     """Answer a request with an invitation that holds no key."""
-    quarters, request = Headquarters(folder), read_request(file)
+    quarters, request = LearnerWorkspace(folder), read_request(file)
     out = out or Path(f"{request.name}.invitation")
     require_new(quarters, request.name, out, days, records, again=again)
     serial = f"{secure().getrandbits(64):016x}"
@@ -46,7 +46,9 @@ def run_approve(
     typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
-def require_new(quarters: Headquarters, name: str, out: Path, days: int, records: int | None, *, again: bool) -> None:
+def require_new(
+    quarters: LearnerWorkspace, name: str, out: Path, days: int, records: int | None, *, again: bool
+) -> None:
     """Refuse to let somebody in twice, for too long, with nothing, or over an existing file."""
     if records is not None and records < 1:
         raise BadInput(f"--records is {records}", remedy="give at least 1", value=records)
@@ -69,7 +71,7 @@ def require_new(quarters: Headquarters, name: str, out: Path, days: int, records
 
 def run_roll(folder: Path, *, as_json: bool) -> None:
     """Make a second authority."""
-    quarters, now = Headquarters(folder), datetime.now(UTC)
+    quarters, now = LearnerWorkspace(folder), datetime.now(UTC)
     roll(quarters, now)
     signing = quarters.keys.signing().certificate
     ends, waiting = life_of(signing).ends, dependents(quarters, now)
@@ -84,7 +86,7 @@ def run_roll(folder: Path, *, as_json: bool) -> None:
 
 def run_retire(folder: Path, *, force: bool, as_json: bool) -> None:
     """Drop the old authority."""
-    quarters = Headquarters(folder)
+    quarters = LearnerWorkspace(folder)
     locked_out = retire(quarters, datetime.now(UTC), force=force)
     told = {"authority": fingerprint(quarters.keys.signing().certificate), "locked_out": locked_out}
     words = "the old authority is trusted no more"

@@ -19,18 +19,18 @@ from copriv.errors import BadInput
 from copriv.learner.public_rows import write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
+from copriv.planning.training_plan import TrainingPlan, design_candidates
+from copriv.planning.training_spec import RuleChoice, TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.study_file import StudyFile, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import take_public
+from copriv.records.load import take_public
 from copriv.records.table import require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
-from copriv.simulation.study import Study, design_candidates
-from copriv.simulation.wishes import RuleChoice, Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def run_draft(options: DraftOptions, *, as_json: bool) -> None:
         dictionary, public = _read_public(options)
         candidates = _candidates(options, dictionary, public, guarantee)
     study = candidates[0]
-    guarantee = study.promises[0].calibration.guarantee
+    guarantee = study.commitments[0].calibration.guarantee
     file = StudyFile(_terms(options, study, guarantee, public), msgspec.to_builtins(dictionary))
     with options.out.open("x", encoding="utf-8") as output:
         output.write(write_study(file))
@@ -83,13 +83,15 @@ def run_draft(options: DraftOptions, *, as_json: bool) -> None:
     _tell(options, file, candidates, as_json=as_json)
 
 
-def _candidates(options: DraftOptions, dictionary: Dictionary, public: Sample, guarantee: Guarantee) -> list[Study]:
+def _candidates(
+    options: DraftOptions, dictionary: Dictionary, public: Sample, guarantee: Guarantee
+) -> list[TrainingPlan]:
     """Every rule and, where δ > 0 is allowed, also the stronger promise without it: one answer may be cheaper so."""
     sizes = (options.records,) * options.owners
     kinds = [guarantee] if guarantee.pure else [guarantee, Guarantee(guarantee.nano_epsilon)]
     wishes = [_wishes(options, kind) for kind in kinds]
     found = [study for each in wishes for study in design_candidates(dictionary, public, sizes, each)]
-    return sorted(found, key=lambda study: study.foreseen)
+    return sorted(found, key=lambda study: study.predicted)
 
 
 def public_rows_beside(study: Path) -> Path:
@@ -123,9 +125,9 @@ def _read_public(options: DraftOptions) -> tuple[Dictionary, Sample]:
     return dictionary, public
 
 
-def _wishes(options: DraftOptions, guarantee: Guarantee) -> Wishes:
+def _wishes(options: DraftOptions, guarantee: Guarantee) -> TrainingSpec:
     means_paper = options.rule == "auto" and (options.step is not None or options.central != "proof")
-    return Wishes(
+    return TrainingSpec(
         rule="paper" if means_paper else options.rule,
         guarantees=(guarantee,) * options.owners,
         seed=options.seed,
@@ -140,12 +142,12 @@ def _wishes(options: DraftOptions, guarantee: Guarantee) -> Wishes:
     )
 
 
-def _terms(options: DraftOptions, study: Study, guarantee: Guarantee, public: Sample) -> Terms:
+def _terms(options: DraftOptions, study: TrainingPlan, guarantee: Guarantee, public: Sample) -> Terms:
     terms = msgspec.structs.replace(
         study.terms,
         name=options.name,
         records=options.records,
-        answers=study.promises[0].calibration.answers,
+        answers=study.commitments[0].calibration.answers,
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         meeting=options.meeting,
@@ -173,21 +175,21 @@ class Candidate(msgspec.Struct):
     answers: int
     clip: float
     step: float
-    foreseen: float
+    predicted: float
 
 
-def _shown(study: Study) -> Candidate:
-    calibration, terms = study.promises[0].calibration, study.terms
+def _shown(study: TrainingPlan) -> Candidate:
+    calibration, terms = study.commitments[0].calibration, study.terms
     name, answers = calibration.mechanism.name, calibration.answers
-    return Candidate(terms.rule, name, answers, terms.clip, terms.step, study.foreseen)
+    return Candidate(terms.rule, name, answers, terms.clip, terms.step, study.predicted)
 
 
-def _tell(options: DraftOptions, file: StudyFile, candidates: list[Study], *, as_json: bool) -> None:
+def _tell(options: DraftOptions, file: StudyFile, candidates: list[TrainingPlan], *, as_json: bool) -> None:
     terms, shown = file.terms, [_shown(study) for study in candidates]
     weak = weakness_of(terms.epsilon, terms.delta, options.records)
     warn(weak, Console(stderr=True))
     if as_json:
-        about = {"study": str(options.out), "terms": terms.digest(), "foreseen": shown[0].foreseen, "weakness": weak}
+        about = {"study": str(options.out), "terms": terms.digest(), "predicted": shown[0].predicted, "weakness": weak}
         told = about | msgspec.to_builtins(terms) | {"candidates": msgspec.to_builtins(shown)}
         typer.echo(msgspec.json.encode(told).decode())
         return
@@ -212,14 +214,14 @@ def _compare(shown: list[Candidate], options: DraftOptions) -> None:
         table.add_column(heading, justify="right")
     for way in shown:
         step = f"{way.step:.3g}" if way.step else "–"
-        table.add_row(way.rule, way.mechanism, str(way.answers), f"{way.clip:.3g}", step, f"{way.foreseen:.2e}")
+        table.add_row(way.rule, way.mechanism, str(way.answers), f"{way.clip:.3g}", step, f"{way.predicted:.2e}")
     Console().print(table)
     if len(shown) > 1:
         first, second = shown[:2]
         typer.echo(f"taken: {first.rule} with {first.mechanism} noise")
         typer.echo(
             f"the runner-up, {second.rule} with {second.mechanism} noise and {second.answers} answers of each owner, "
-            f"should cost {_times(second.foreseen / first.foreseen)}: {_why(first, second)}"
+            f"should cost {_times(second.predicted / first.predicted)}: {_why(first, second)}"
         )
 
 

@@ -20,8 +20,8 @@ from copriv.privacy.weakness import weakness_of
 from copriv.protocol.study_file import read_study
 from copriv.rules.newton import NewtonRule
 from copriv.transport.certificates import fingerprint
-from copriv.transport.headquarters import Headquarters
 from copriv.transport.invitation import write_invitation
+from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.transport.subjects import require_name
 
 _REMEDY = (
@@ -36,7 +36,7 @@ def run_init(study: Path, folder: Path, hosts: Sequence[str], listen: str, port:
         raise BadInput(
             f"there is no study file {study}", remedy="write one with `copriv learner draft`", value=str(study)
         )
-    made = Headquarters.create(
+    made = LearnerWorkspace.create(
         folder,
         study.read_text(encoding="utf-8"),
         hosts=hosts,
@@ -77,7 +77,7 @@ def run_invite(
 ) -> None:
     """Make an invitation."""
     require_name(name)
-    quarters = Headquarters(folder)
+    quarters = LearnerWorkspace(folder)
     require_new(quarters, name, out, days, records, again=again)
     [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=days, most_records=records or 0)
     write_invitation(invitation, out)
@@ -90,7 +90,7 @@ def run_invite(
 
 def run_revoke(name: str, folder: Path, *, as_json: bool) -> None:
     """Shut an owner out."""
-    effective = Headquarters(folder).revoke(name)
+    effective = LearnerWorkspace(folder).revoke(name)
     words = (
         "the broker on this machine has cut it off"
         if effective
@@ -127,7 +127,7 @@ class Status(msgspec.Struct):
 
 def run_status(folder: Path, *, as_json: bool) -> None:
     """Show the study, who is invited, and how far the run is."""
-    status = _status(Headquarters(folder))
+    status = _status(LearnerWorkspace(folder))
     if as_json:
         typer.echo(msgspec.json.encode(status).decode())
         return
@@ -147,7 +147,7 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         typer.echo(warning)
 
 
-def _certificates(quarters: Headquarters) -> list[Expiry]:
+def _certificates(quarters: LearnerWorkspace) -> list[Expiry]:
     """Of the authorities, of broker and learner, and the ones that owners use."""
     keys = quarters.keys
     roots = [(f"authority {fingerprint(root)}", root) for root in keys.roots()]
@@ -155,7 +155,7 @@ def _certificates(quarters: Headquarters) -> list[Expiry]:
     return [expiry_of(*entry) for entry in (*roots, *keys.own().items(), *owners)]
 
 
-def _status(quarters: Headquarters) -> Status:
+def _status(quarters: LearnerWorkspace) -> Status:
     register, terms = quarters.register(), quarters.study().terms
     path = quarters.folder / "run" / "checkpoint.sqlite"
     log = []

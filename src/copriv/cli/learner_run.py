@@ -32,12 +32,12 @@ from copriv.owner.registry_store import default_folder
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
-from copriv.report.joint import JointFigures, JointRun, joint_figures, promise_of, write_joint
 from copriv.report.model_file import read_model
+from copriv.report.network_run import JointFigures, JointRun, commitment_of, joint_figures, write_joint
 from copriv.report.run_folder import PRIVATE
 from copriv.schedule.trace import Trace
-from copriv.transport.headquarters import Headquarters
-from copriv.transport.manners import Manners
+from copriv.transport.connection_policy import ConnectionPolicy
+from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.transport.nats_learner import NatsLearner
 from copriv.transport.renewal_desk import RenewalDesk
 from copriv.transport.upkeep import kept_up
@@ -61,7 +61,7 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
     """The whole of `copriv learner run`."""
     started = time.perf_counter()
     heed_termination()
-    quarters = Headquarters(options.folder)
+    quarters = LearnerWorkspace(options.folder)
     _require_sensible(options, quarters)
     trace = None if options.schedule is None else read_trace(options.schedule)
     console, finished = Console(stderr=True), quarters.folder / "run" / "run.json"
@@ -87,7 +87,7 @@ def run_learner(options: RunOptions, *, as_json: bool) -> None:
 class Job:
     """A run about to happen, or about to go on."""
 
-    quarters: Headquarters
+    quarters: LearnerWorkspace
     company: NatsLearner
     console: Console
     receipts: ReceiptStore
@@ -214,7 +214,7 @@ class Job:
         return answers, caught
 
 
-def _require_sensible(options: RunOptions, quarters: Headquarters) -> None:
+def _require_sensible(options: RunOptions, quarters: LearnerWorkspace) -> None:
     if options.deadline <= 0 or options.wait < 0:
         raise BadInput(
             f"a deadline of {options.deadline:g} and a wait of {options.wait:g} seconds",
@@ -247,7 +247,7 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
+def _broker(quarters: LearnerWorkspace, options: RunOptions) -> Iterator[None]:
     """The broker of the folder for as long as this run lasts, also if a killed learner has left it; or somebody's."""
     try:
         yield
@@ -258,14 +258,14 @@ def _broker(quarters: Headquarters, options: RunOptions) -> Iterator[None]:
 
 @contextmanager
 def _company(
-    quarters: Headquarters, options: RunOptions, console: Console, receipts: ReceiptStore
+    quarters: LearnerWorkspace, options: RunOptions, console: Console, receipts: ReceiptStore
 ) -> Iterator[NatsLearner]:
     chance, terms = secure(), quarters.study().terms
 
     def say(words: str) -> None:
         console.print(words, style="dim", highlight=False, markup=False)
 
-    manners = Manners(
+    manners = ConnectionPolicy(
         terms=terms.digest(),
         meeting=terms.meeting,
         clock=terms.clock,
@@ -288,10 +288,10 @@ def _company(
             company.close()
 
 
-def _objection(quarters: Headquarters, terms: Terms, hello: Hello) -> str | None:
+def _objection(quarters: LearnerWorkspace, terms: Terms, hello: Hello) -> str | None:
     """Why an owner has no place in the study."""
     most = quarters.most_records(hello.owner) or most_records(terms)
-    return objection(hello, terms, most, lambda owner: promise_of(owner, terms))
+    return objection(hello, terms, most, lambda owner: commitment_of(owner, terms))
 
 
 def _show(told: JointFigures, console: Console) -> None:

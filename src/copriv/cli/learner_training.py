@@ -16,15 +16,15 @@ from copriv.cli.progress import bar
 from copriv.errors import CoprivError
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
-from copriv.learner.learner import Iteration, Learning, Position, attend, train
+from copriv.learner.learner import Iteration, Position, Session, train, train_live
 from copriv.learner.receipt_store import ReceiptStore
-from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
+from copriv.learner.roster import NoiseModel, Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.losses.sample import Sample
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer
 from copriv.protocol.terms import Terms
-from copriv.report.joint import promise_of
+from copriv.report.network_run import commitment_of
 from copriv.rules.paper import PaperRule
 from copriv.rules.rule import Rule
 from copriv.schedule.trace import Trace
@@ -39,7 +39,7 @@ _MODELS_KEPT = 200
 class Trained:
     """What training has left: where it stands, with whom, and who is out."""
 
-    learning: Learning[Any]
+    learning: Session[Any]
     checkpoint: Checkpoint
     position: Position[Any]
     roster: Roster
@@ -86,7 +86,7 @@ class Trainer:
         position = self.checkpoint.position(learning.rule) or learning.start()
         return Trained(learning, self.checkpoint, position, self._left(), tuple(self.checkpoint.expelled()))
 
-    def _stretch(self, trouble: Trouble, tell: Callable[[int, int], None]) -> Learning[Any] | None:
+    def _stretch(self, trouble: Trouble, tell: Callable[[int, int], None]) -> Session[Any] | None:
         """Train until the study ends, or (None) until somebody is caught lying."""
         left = self._left()
         learning, horizon = self._learning(left), self._horizon(left)
@@ -131,28 +131,28 @@ class Trainer:
             )
         return left
 
-    def _learning(self, left: Roster) -> Learning[Any]:
+    def _learning(self, left: Roster) -> Session[Any]:
         demands = {
             hello.owner: demands_of(
-                promise_of(hello, self.terms).parts, parameters=self.terms.parameters, records=hello.records
+                commitment_of(hello, self.terms).parts, parameters=self.terms.parameters, records=hello.records
             )
             for hello in left.owners
         }
         run = run_name(self.checkpoint.run, len(self.roster.owners) - len(left.owners))
         known = {hello.owner: self.receipts.newest(hello.ledger) for hello in left.owners if hello.ledger}
         receipts = {owner: receipt for owner, receipt in known.items() if receipt is not None}
-        return Learning(self._rule(left), left.names, self.terms.digest(), run, demands, receipts)
+        return Session(self._rule(left), left.names, self.terms.digest(), run, demands, receipts)
 
     def _rule(self, left: Roster) -> Rule[Any]:
         """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""
-        promises = [promise_of(hello, self.terms) for hello in left.owners]
-        deviations = tuple(promise.calibration.mechanism.deviation for promise in promises)
-        return rule_of(self.terms, left, Prospects(deviations, promises[0].clip, promises[0].norm, self.public))
+        commitments = [commitment_of(hello, self.terms) for hello in left.owners]
+        deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
+        return rule_of(self.terms, left, NoiseModel(deviations, commitments[0].clip, commitments[0].norm, self.public))
 
-    def _iterations(self, learning: Learning[Any], horizon: int, trouble: Trouble) -> Iterator[Iteration[Any]]:
+    def _iterations(self, learning: Session[Any], horizon: int, trouble: Trouble) -> Iterator[Iteration[Any]]:
         position = self.checkpoint.position(learning.rule)
         if self.trace is None:
-            return attend(
+            return train_live(
                 learning,
                 self.company,
                 self.company,

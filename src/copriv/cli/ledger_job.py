@@ -13,10 +13,10 @@ import typer
 
 from copriv.cli.person import who
 from copriv.errors import BadInput, LedgerFailure
-from copriv.owner.book import Book
 from copriv.owner.dataset_ledger import Word, dataset_at, open_settled, require_unknown, settle, take_version
 from copriv.owner.declaration import declare_epoch
-from copriv.owner.genesis import begin, fingerprint_of_file, total_epsilon
+from copriv.owner.ledger_opening import begin, fingerprint_of_file, total_epsilon
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee, Measure, read_nano
@@ -170,7 +170,7 @@ def _knows(ledger: SqliteLedger, receipt: str) -> bool:
     return ledger.witnesses(receipt) or (bool(number) and ledger.stood_at(int(number), head))
 
 
-def _standing(path: Path, book: Book) -> Standing:
+def _standing(path: Path, book: LedgerState) -> Standing:
     undeclared = any(account.open for account in book.accounts.values())
     return Standing(
         ledger=str(path),
@@ -194,7 +194,7 @@ def _standing(path: Path, book: Book) -> Standing:
     )
 
 
-def _tell(path: Path, book: Book, words: str, *, as_json: bool) -> None:
+def _tell(path: Path, book: LedgerState, words: str, *, as_json: bool) -> None:
     told = _standing(path, book)
     if as_json:
         typer.echo(msgspec.json.encode(told).decode())

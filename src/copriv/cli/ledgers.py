@@ -10,15 +10,15 @@ from pathlib import Path
 
 from copriv.cli.train_options import TrainOptions
 from copriv.errors import BadInput
-from copriv.owner.genesis import begin, fingerprint_of_file, fingerprint_of_sample, require_left
 from copriv.owner.ledger import Ledger
+from copriv.owner.ledger_opening import begin, fingerprint_of_file, fingerprint_of_sample, require_left
 from copriv.owner.memory_ledger import MemoryLedger
-from copriv.owner.promise import Promise
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.records.intake import Intake, OwnerSample
+from copriv.planning.training_plan import Noise, TrainingPlan
+from copriv.protocol.commitment import Commitment
+from copriv.records.load import Intake, OwnerSample
 from copriv.report.run_folder import ledger_path
-from copriv.simulation.study import Noise, Study
 
 # The database, its log, the index of the log, and the high-water mark.
 _FILES_PER_LEDGER = 4
@@ -46,9 +46,9 @@ class Ledgers:
     resumed: bool
     registry: Registry | None = None
 
-    def make(self, owner: OwnerSample, promise: Promise) -> Ledger:
+    def make(self, owner: OwnerSample, commitment: Commitment) -> Ledger:
         """The ledger of one owner: in memory for a simulation, else on disk, new or opened again."""
-        calibration = promise.calibration
+        calibration = commitment.calibration
         if self.noise != "secure":
             return MemoryLedger(begin(owner.name, "simulated", calibration.guarantee, calibration.accountant))
         path = ledger_path(self.place, owner.name)
@@ -60,13 +60,13 @@ class Ledgers:
         genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
         return self._marked(SqliteLedger.create(path, genesis))
 
-    def check(self, intake: Intake, study: Study) -> None:
+    def check(self, intake: Intake, study: TrainingPlan) -> None:
         """Before anything is written: does every existing ledger have enough left for this study?"""
-        for owner, promise in zip(intake.owners, study.promises, strict=True):
+        for owner, commitment in zip(intake.owners, study.commitments, strict=True):
             path = ledger_path(self.place, owner.name)
             if self.noise == "secure" and path.exists():
                 ledger = SqliteLedger(path)
-                _require_room(ledger, promise, self.dataset(owner))
+                _require_room(ledger, commitment, self.dataset(owner))
                 ledger.close()
 
     def _marked(self, ledger: SqliteLedger) -> SqliteLedger:
@@ -101,7 +101,7 @@ def allow_open_files(ledgers: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def _require_room(ledger: SqliteLedger, promise: Promise, dataset: str) -> None:
-    book, wanted = ledger.book(), promise.budget
+def _require_room(ledger: SqliteLedger, commitment: Commitment, dataset: str) -> None:
+    book, wanted = ledger.book(), commitment.budget
     book.require_dataset(dataset)
     require_left(book, wanted)

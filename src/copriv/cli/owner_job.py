@@ -21,10 +21,10 @@ from copriv.errors import BadInput
 from copriv.learner.admission import FASTEST, SLOWEST
 from copriv.owner.comparison import Comparison, compare, explain
 from copriv.owner.dataset_ledger import Word
-from copriv.owner.home import Engagement, Home, Prepared, prepare, read_records
 from copriv.owner.joining import Joining, settle_joining
 from copriv.owner.pending import taken, unfinished
 from copriv.owner.registry import Registry
+from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare, read_records
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.privacy.weakness import weakness
@@ -99,7 +99,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
     if not options.approve_later:
         _ask("Do you approve these terms and make this promise?", console, yes=options.yes)
     take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
-    home = Home.create(options.folder, engagement, invitation.study, secrets, take)
+    home = OwnerWorkspace.create(options.folder, engagement, invitation.study, secrets, take)
     if not options.approve_later:
         home.approve(who(options.signed_off_by), _now(), prepared.sample.records)
     told = _promised(prepared, home, approved=not options.approve_later)
@@ -110,7 +110,7 @@ def run_join(options: JoinOptions, *, as_json: bool) -> None:
 
 def run_approve(folder: Path, signed_off_by: str | None, *, yes: bool, as_json: bool) -> None:
     """Show the terms and the promise of a folder, ask, and put the approval on record."""
-    home, console = Home(folder), Console(stderr=True)
+    home, console = OwnerWorkspace(folder), Console(stderr=True)
     with bar(console, "reading your records with the study's dictionary") as tell:
         prepared = prepare(home.engagement, home.study, tell)
     present(prepared, home.standing().notices(), authorities_of(home.authority()), console)
@@ -137,7 +137,7 @@ class Verdict(msgspec.Struct):
 
 def run_verdict(folder: Path, model: Path | None, folds: int, *, as_json: bool) -> None:
     """Judge at home, for free."""
-    home, console = Home(folder), Console(stderr=True)
+    home, console = OwnerWorkspace(folder), Console(stderr=True)
     path = model or folder / "model.json"
     if not path.is_file():
         raise BadInput(
@@ -188,7 +188,7 @@ def settle_records(options: JoinOptions, console: Console) -> Joining:
         return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
 
 
-def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engagement:
+def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Enrollment:
     if options.epsilon is None and terms.epsilon == 0:
         raise BadInput("the study asks for no epsilon of its own", remedy="say what you promise: --epsilon")
     delta = terms.delta if options.delta is None else options.delta
@@ -206,7 +206,7 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
         remedy = f"give between {SLOWEST:g} and {FASTEST:g} ticks a second"
         raise BadInput(f"--rate is {options.rate}", remedy=remedy, value=options.rate)
     ledger = options.ledger or options.folder / "ledger.sqlite"
-    return Engagement(
+    return Enrollment(
         owner=invitation.owner,
         host=invitation.host,
         port=invitation.port,
@@ -221,8 +221,8 @@ def _engage(options: JoinOptions, invitation: Invitation, terms: Terms) -> Engag
     )
 
 
-def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
-    engagement, promise, terms = prepared.engagement, prepared.promise, prepared.study.terms
+def _promised(prepared: Prepared, home: OwnerWorkspace, *, approved: bool) -> Promised:
+    engagement, commitment, terms = prepared.engagement, prepared.commitment, prepared.study.terms
     return Promised(
         owner=engagement.owner,
         study=terms.name,
@@ -234,10 +234,10 @@ def _promised(prepared: Prepared, home: Home, *, approved: bool) -> Promised:
         adjacency=ADJACENCY,
         answers=engagement.answers,
         evaluations=terms.evaluations,
-        mechanism=promise.calibration.mechanism.name,
-        scale=promise.calibration.mechanism.scale,
-        clip=promise.clip,
-        sensitivity=promise.sensitivity.value,
+        mechanism=commitment.calibration.mechanism.name,
+        scale=commitment.calibration.mechanism.scale,
+        clip=commitment.clip,
+        sensitivity=commitment.sensitivity.value,
         ledger=engagement.ledger,
         approved=approved,
         folder=str(home.folder),

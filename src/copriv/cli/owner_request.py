@@ -10,7 +10,7 @@ import typer
 
 from copriv.cli.expiry import Expiry, expiry_of
 from copriv.errors import BadInput
-from copriv.owner.home import Home
+from copriv.owner.workspace import OwnerWorkspace
 from copriv.transport.certificates import fingerprint, require_valid, split
 from copriv.transport.credentials import credentials_text, read_credentials
 from copriv.transport.invitation import Invitation, read_invitation
@@ -21,8 +21,8 @@ from copriv.transport.request import make_request, request_text
 def run_request(name: str, folder: Path, out: Path, *, again: bool, as_json: bool) -> None:
     """Make a key and keep it; write the request, which holds no secret."""
     require_room_for_request(folder, again=again)
-    if (folder / "engagement.json").is_file() and Home(folder).engagement.owner != name:
-        owner = Home(folder).engagement.owner
+    if (folder / "engagement.json").is_file() and OwnerWorkspace(folder).engagement.owner != name:
+        owner = OwnerWorkspace(folder).engagement.owner
         raise BadInput(f"{folder} belongs to {owner!r}", remedy=f"make the request for {owner!r}", value=name)
     if out.exists():
         raise BadInput(f"{out} exists, and a request is never overwritten", remedy="choose another --out")
@@ -40,7 +40,7 @@ def run_request(name: str, folder: Path, out: Path, *, again: bool, as_json: boo
 
 def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
     """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
-    home, invitation = Home(folder), read_invitation(invitation_file)
+    home, invitation = OwnerWorkspace(folder), read_invitation(invitation_file)
     require_valid(invitation.certificate, datetime.now(UTC))
     for what, given, held in (
         ("owner", invitation.owner, home.engagement.owner),

@@ -19,22 +19,22 @@ from rich.console import Console
 from copriv.cli.progress import bar, heed_termination
 from copriv.entropy import secure
 from copriv.errors import CoprivError
-from copriv.owner.home import Contact, Engagement, Home, prepare
 from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import Contact, Enrollment, OwnerWorkspace, prepare
 from copriv.protocol.meeting import VERSION, Hello
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
-from copriv.report.joint import write_afresh
 from copriv.report.model_file import ModelFile, Promised
+from copriv.report.network_run import write_afresh
 from copriv.transport import subjects
 from copriv.transport.certificates import require_valid
 from copriv.transport.credentials import read_credentials
 from copriv.transport.link import Link
-from copriv.transport.nats_owner import Desk, serve
+from copriv.transport.nats_owner import OwnerEndpoint, serve
 from copriv.transport.renewal import Renewals
 
 _SECONDS_BETWEEN_NOTES = 1.0
@@ -44,7 +44,7 @@ _LONGEST_WORDS = 1000
 def run_serve(folder: Path, *, as_json: bool) -> None:
     """The whole of `copriv owner serve`."""
     heed_termination()
-    home, console = Home(folder), Console(stderr=True)
+    home, console = OwnerWorkspace(folder), Console(stderr=True)
     home.require_approved()
     require_valid(read_credentials(folder / "owner.key").certificate, datetime.now(UTC))
     with _only_one(folder):
@@ -64,10 +64,10 @@ def run_serve(folder: Path, *, as_json: bool) -> None:
     typer.echo(msgspec.json.encode(told).decode() if as_json else words)
 
 
-async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[float, ...]:
+async def answer(home: OwnerWorkspace, owner: Owner, records: int, log: Log) -> tuple[float, ...]:
     """Answer until the study ends, and return its model."""
     terms, chance, link = home.study.terms, secure(), link_of(home)
-    desk = Desk(
+    desk = OwnerEndpoint(
         hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.book().id),
         handle=owner.handle,
         meeting=terms.meeting,
@@ -82,7 +82,7 @@ async def answer(home: Home, owner: Owner, records: int, log: Log) -> tuple[floa
     return await serve(desk, link)
 
 
-def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
+def hello_of(engagement: Enrollment, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
     """What the learner may know of an owner."""
     return Hello(
         terms=terms.digest(),
@@ -99,7 +99,7 @@ def hello_of(engagement: Engagement, terms: Terms, records: int, instance: str, 
     )
 
 
-def link_of(home: Home) -> Link:
+def link_of(home: OwnerWorkspace) -> Link:
     """How an owner reaches the broker."""
     engagement, folder = home.engagement, home.folder
     files = (folder / "owner.key", folder / "authority.pem")
@@ -110,7 +110,7 @@ def link_of(home: Home) -> Link:
 class Log:
     """What happens, on the terminal and, now and then, in the folder."""
 
-    home: Home
+    home: OwnerWorkspace
     ledger: SqliteLedger
     console: Console
     answered: int = 0
@@ -155,7 +155,7 @@ def _only_one(folder: Path) -> Iterator[None]:
         yield
 
 
-def _keep_model(home: Home, theta: tuple[float, ...]) -> None:
+def _keep_model(home: OwnerWorkspace, theta: tuple[float, ...]) -> None:
     """The joint model, so that it can be judged and used at home."""
     if len(theta) != home.study.terms.parameters or not all(map(math.isfinite, theta)):
         raise CoprivError(

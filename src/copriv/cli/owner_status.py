@@ -11,8 +11,8 @@ import typer
 from copriv.cli.expiry import Expiry, warnings_of, words_of
 from copriv.cli.owner_request import expiries_of
 from copriv.cli.study_origin import NOT_NAMED
-from copriv.owner.home import Home, promise_of
 from copriv.owner.remaining import Remaining, remaining
+from copriv.owner.workspace import OwnerWorkspace, commitment_of
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, written
 from copriv.privacy.weakness import weakness
 from copriv.protocol.text import plain, quoted
@@ -44,7 +44,7 @@ class OwnerStatus(msgspec.Struct):
 
 def run_status(folder: Path, *, as_json: bool) -> None:
     """Show what is promised, spent and left."""
-    home = Home(folder)
+    home = OwnerWorkspace(folder)
     status = _status(home)
     if as_json:
         typer.echo(msgspec.json.encode(status).decode())
@@ -70,7 +70,7 @@ def run_status(folder: Path, *, as_json: bool) -> None:
         typer.echo(warning)
 
 
-def _status(home: Home) -> OwnerStatus:
+def _status(home: OwnerWorkspace) -> OwnerStatus:
     engagement, terms = home.engagement, home.study.terms
     guarantee, left = engagement.guarantee, _remaining(home)
     contact, approval = home.last_contact(), home.approval()
@@ -97,12 +97,12 @@ def _status(home: Home) -> OwnerStatus:
     )
 
 
-def _remaining(home: Home) -> Remaining:
+def _remaining(home: OwnerWorkspace) -> Remaining:
     """What is left of the promise; prices of answers hardly depend on how many records there are."""
     approval, terms = home.approval(), home.study.terms
-    promise = promise_of(home.engagement, terms, (approval.records if approval else 0) or 1)
+    commitment = commitment_of(home.engagement, terms, (approval.records if approval else 0) or 1)
     with closing(home.open_ledger()) as ledger:
-        return remaining(ledger.book(), ledger.entries(), promise, terms.digest())
+        return remaining(ledger.book(), ledger.entries(), commitment, terms.digest())
 
 
 def _shown(epsilon: float) -> str:

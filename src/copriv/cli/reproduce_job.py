@@ -21,15 +21,15 @@ from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.records import hospital_like, lending_like
 from copriv.records.hospital import HOSPITAL
-from copriv.records.intake import Intake
 from copriv.records.lending import LENDING
-from copriv.records.official import Choice, Kind, take_in_official
+from copriv.records.load import Intake
+from copriv.records.official import Choice, DatasetSpec, take_in_official
 from copriv.records.table import count_rows, open_table
-from copriv.studies import paper
-from copriv.studies.page import SCALES, Chapter, write_page
-from copriv.studies.runner import run_cells
-from copriv.studies.study import Figure, Settings, save
-from copriv.studies.world import NoiseScale, World
+from copriv.reproduction import paper
+from copriv.reproduction.page import SCALES, Chapter, write_page
+from copriv.reproduction.runner import run_cells
+from copriv.reproduction.study import Figure, Settings, save
+from copriv.reproduction.world import NoiseScale, World
 from copriv.vectors import IntArray
 
 _SYNTHETIC_LOANS = 1_010_000
@@ -59,7 +59,7 @@ class ReproduceOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    kind: Kind
+    kind: DatasetSpec
     available: tuple[str, ...]
     draw: Callable[[World, Settings, set[str]], list[Figure]]
     title: str
@@ -147,7 +147,7 @@ def _source(options: ReproduceOptions) -> str:
     return "synthetic records" if options.data is None else options.data.name
 
 
-def _read(kind: Kind, options: ReproduceOptions, tell: Tell) -> Intake:
+def _read(kind: DatasetSpec, options: ReproduceOptions, tell: Tell) -> Intake:
     table = _synthetic(kind, options.seed) if options.data is None else open_table(options.data)
     min_records = options.min_records
     if options.data is None and min_records is None and kind is HOSPITAL:
@@ -157,7 +157,7 @@ def _read(kind: Kind, options: ReproduceOptions, tell: Tell) -> Intake:
     return take_in_official(table, kind, choice, order=_order(table, options.seed) if shuffled else None, tell=tell)
 
 
-def _synthetic(kind: Kind, seed: int) -> pl.LazyFrame:
+def _synthetic(kind: DatasetSpec, seed: int) -> pl.LazyFrame:
     if kind is LENDING:
         return lending_like.generate(_SYNTHETIC_LOANS, seeded(seed, "records")).lazy()
     return hospital_like.generate(_SYNTHETIC_STAYS, seeded(seed, "records")).lazy()

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import typer
 
-from copriv.owner.home import Home
+from copriv.owner.workspace import OwnerWorkspace
 from copriv.protocol.text import plain
 from copriv.report.dataset_statement import FOR_WHOM, DatasetStatement, state_dataset, write_dataset_statements
 
@@ -32,7 +32,7 @@ def run_statement(ledgers: Sequence[Path], out: Path | None, *, as_json: bool) -
 
 def run_owner_statement(folder: Path, out: Path | None, *, as_json: bool) -> None:
     """State what the records of an owner's folder have lost."""
-    run_statement([Path(Home(folder).engagement.ledger)], out, as_json=as_json)
+    run_statement([Path(OwnerWorkspace(folder).engagement.ledger)], out, as_json=as_json)
 
 
 def _lines(told: DatasetStatement) -> Iterator[str]:

@@ -18,7 +18,6 @@ from copriv.cli.train_origin import Origin
 from copriv.cli.train_rows import check_public, wanted_split
 from copriv.entropy import token
 from copriv.errors import BadInput
-from copriv.owner.book import Account, Book, open_book
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
@@ -31,16 +30,17 @@ from copriv.owner.declaration import (
     undeclared,
 )
 from copriv.owner.entries import Enrolled
-from copriv.owner.genesis import begin_open, fingerprint_of_file
-from copriv.owner.promise import main_kind
+from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
+from copriv.owner.ledger_state import Account, LedgerState, open_book
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.planning.training_plan import TrainingPlan
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.weakness import weakness
+from copriv.protocol.commitment import main_kind
 from copriv.report.figures import DatasetSpending
 from copriv.report.run_folder import ledger_path
-from copriv.simulation.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Payment:
 
 
 def check_payment(
-    registry: Registry, options: TrainOptions, seed: int, study: Study, console: Console, run: str | None
+    registry: Registry, options: TrainOptions, seed: int, study: TrainingPlan, console: Console, run: str | None
 ) -> Payment:
     """Recognise the file, and refuse what its budget or the rows declared before do not allow; nothing is written.
 
@@ -93,14 +93,14 @@ def check_payment(
     split = wanted_split(registry, found, options, seed)
     check_split(registry, settled, split)
     public = None if options.public is None else check_public(registry, settled, split, options, console)
-    price = max((promise.budget for promise in study.promises), key=lambda amount: amount.nano)
+    price = max((commitment.budget for commitment in study.commitments), key=lambda amount: amount.nano)
     new = ledger_path(registry.folder / "ledgers", f"{options.data.stem} {token()[:16]}")
     payment = Payment(registry, options, settled, split, public, price, new)
     _check_room(payment, run)
     return payment
 
 
-def charge(payment: Payment, run: str, study: Study, origin: Origin) -> DatasetSpending:
+def charge(payment: Payment, run: str, study: TrainingPlan, origin: Origin) -> DatasetSpending:
     """Charge a run to its file, before the first answer; once, so that a resumed run pays nothing more."""
     payment.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path, options = payment.settled.found.path, payment.options
@@ -121,7 +121,7 @@ def charge(payment: Payment, run: str, study: Study, origin: Origin) -> DatasetS
         ledger.close()
 
 
-def _spending(book: Book, ledger: Path) -> DatasetSpending:
+def _spending(book: LedgerState, ledger: Path) -> DatasetSpending:
     lost = lost_in_all(book)
     return DatasetSpending(
         ledger=str(ledger),
@@ -137,7 +137,7 @@ def _query(run: str) -> str:
     return f"run {run}"
 
 
-def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: Study, origin: Origin) -> None:
+def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, origin: Origin) -> None:
     """Check once more, because other runs may have paid since; then charge."""
     if _query(run) in ledger.book().queries:
         return
@@ -158,7 +158,7 @@ def _check_room(payment: Payment, run: str | None) -> None:
         _require_room(payment, book)
 
 
-def _require_room(payment: Payment, book: Book) -> Declaration | None:
+def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget to declare, if any, under which the records can pay for the run."""
     options = payment.options
     if options.budget is not None:
@@ -168,7 +168,7 @@ def _require_room(payment: Payment, book: Book) -> Declaration | None:
     return declared
 
 
-def _declaration(payment: Payment, book: Book) -> Declaration | None:
+def _declaration(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget that the options declare, if nobody has declared one before."""
     options = payment.options
     if not undeclared(book):
@@ -178,14 +178,14 @@ def _declaration(payment: Payment, book: Book) -> Declaration | None:
     return None if options.ledgers is None else declare_spent_and(book, payment.price, options.delta)
 
 
-def _declared(book: Book, declared: Declaration) -> Book:
+def _declared(book: LedgerState, declared: Declaration) -> LedgerState:
     accounts = {
         measure: Account(Amount(nano, measure), spent_in(book, measure)) for measure, nano in declared.budgets.items()
     }
     return replace(book, accounts=accounts)
 
 
-def _book_now(payment: Payment) -> Book:
+def _book_now(payment: Payment) -> LedgerState:
     """The book of the records as it stands; that of a new ledger if they have none."""
     dataset, options = payment.settled.dataset, payment.options
     if dataset is None:

@@ -30,13 +30,13 @@ from copriv.entropy import fresh_seed, secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.registry import Registry
-from copriv.records.intake import Intake
+from copriv.planning.from_terms import plan_from_terms
+from copriv.planning.training_plan import Noise, TrainingPlan, design
+from copriv.records.load import Intake
 from copriv.report import run_folder
 from copriv.report.figures import DatasetSpending, Run, figures, weakest
 from copriv.report.table import show
-from copriv.simulation.agreed import follow_terms
-from copriv.simulation.consortium import Consortium, Watch, assemble, measure, run
-from copriv.simulation.study import Noise, Study, design
+from copriv.runtime.local import Consortium, Watch, assemble, measure, run
 from copriv.vectors import FloatArray
 
 
@@ -127,7 +127,7 @@ def _reopen(folder: Path, options: TrainOptions) -> Job:
     return Job(msgspec.structs.replace(kept.options, as_json=options.as_json), kept.seed, folder, resumed=True)
 
 
-def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
+def _prepare(job: Job, console: Console) -> tuple[Intake, TrainingPlan]:
     with bar(console, "reading records") as tell:
         intake = take_records(job.options, job.seed, tell)
     for notice in intake.notices:
@@ -136,11 +136,11 @@ def _prepare(job: Job, console: Console) -> tuple[Intake, Study]:
     console.print(f"note: {_describe(study)}", style="dim", highlight=False)
     public = origin_of(job.options, job.folder, intake, study.terms).public
     console.print(Text(f"note: {public.words}", style="dim"))
-    warn(weakest(study.promises, [owner.sample.records for owner in intake.owners]), console)
+    warn(weakest(study.commitments, [owner.sample.records for owner in intake.owners]), console)
     return intake, study
 
 
-def _design(job: Job, intake: Intake, console: Console) -> tuple[Intake, Study]:
+def _design(job: Job, intake: Intake, console: Console) -> tuple[Intake, TrainingPlan]:
     """The study as a file has it, or as the public rows suggest."""
     wishes, agreed = make_wishes(job.options, intake, job.seed), job.options.study
     if agreed is None:
@@ -148,16 +148,18 @@ def _design(job: Job, intake: Intake, console: Console) -> tuple[Intake, Study]:
             return intake, design(intake, wishes)
     with bar(console, "setting up the study"):
         known = add_public_rows(intake, agreed)
-        return known, follow_terms(open_study(agreed).terms, known, wishes)
+        return known, plan_from_terms(open_study(agreed).terms, known, wishes)
 
 
-def _describe(study: Study) -> str:
-    answers = study.promises[0].calibration.answers
-    foreseen = "" if math.isnan(study.foreseen) else f", ψ foreseen on public rows {study.foreseen:.2g}"
-    return f"rule {study.terms.rule!r}, at most {answers} answers of each owner{foreseen}"
+def _describe(study: TrainingPlan) -> str:
+    answers = study.commitments[0].calibration.answers
+    predicted = "" if math.isnan(study.predicted) else f", ψ foreseen on public rows {study.predicted:.2g}"
+    return f"rule {study.terms.rule!r}, at most {answers} answers of each owner{predicted}"
 
 
-def _assemble(job: Job, intake: Intake, study: Study, console: Console) -> tuple[Consortium, DatasetSpending | None]:
+def _assemble(
+    job: Job, intake: Intake, study: TrainingPlan, console: Console
+) -> tuple[Consortium, DatasetSpending | None]:
     """Owners with their ledgers, after the run is charged to the file of their records, if they are real."""
     if not job.on_record:
         return _gather(job, intake, study, None), None
@@ -169,7 +171,7 @@ def _assemble(job: Job, intake: Intake, study: Study, console: Console) -> tuple
         return consortium, charge(payment, _run_of(job), study, origin)
 
 
-def _gather(job: Job, intake: Intake, study: Study, registry: Registry | None) -> Consortium:
+def _gather(job: Job, intake: Intake, study: TrainingPlan, registry: Registry | None) -> Consortium:
     """Owners with their ledgers; for a new run, its folder first."""
     allow_open_files(len(intake.owners))
     place = job.options.ledgers or job.folder / "ledgers"
@@ -193,7 +195,7 @@ def _run_of(job: Job) -> str:
         checkpoint.close()
 
 
-def _keep_start(job: Job, study: Study) -> None:
+def _keep_start(job: Job, study: TrainingPlan) -> None:
     """What a resumed run needs: how this one was started, and a checkpoint before its first meeting."""
     start = Start(job.options, job.seed)
     (job.folder / "start.json").write_bytes(msgspec.json.encode(start, enc_hook=_text_from_path))
@@ -205,7 +207,7 @@ def _keep_start(job: Job, study: Study) -> None:
     ).close()
 
 
-def _train(job: Job, consortium: Consortium, study: Study, console: Console) -> tuple[Watch, FloatArray]:
+def _train(job: Job, consortium: Consortium, study: TrainingPlan, console: Console) -> tuple[Watch, FloatArray]:
     """Meet owner after owner; with secure noise, from and to the checkpoint."""
     total = len(study.trace)
     watch = Watch(total)
@@ -229,7 +231,7 @@ def _train(job: Job, consortium: Consortium, study: Study, console: Console) -> 
     return watch, model
 
 
-def _schedule_digest(study: Study) -> str:
+def _schedule_digest(study: TrainingPlan) -> str:
     return hashlib.sha256(study.trace.to_json()).hexdigest()
 
 

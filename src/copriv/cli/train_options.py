@@ -14,18 +14,18 @@ from copriv.cli.progress import Tell
 from copriv.cli.values import read_values
 from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.planning.training_spec import RuleChoice, TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import Intake, Plan, take_in
+from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows, open_table
 from copriv.records.target import TargetChoice
 from copriv.report.model_file import read_model
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
-from copriv.simulation.wishes import RuleChoice, Wishes
 from copriv.vectors import IntArray
 
 _SYNTHETIC_OWNERS = 10
@@ -91,7 +91,7 @@ def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
             remedy="add --loss logistic, or leave it out",
             value=options.positive_above,
         )
-    plan = Plan(choice, _partition(options), options.features, options.public_rows)
+    plan = LoadSpec(choice, _partition(options), options.features, options.public_rows)
     notes: list[str] = []
     table = (
         _synthetic(options, seed) if options.data is None else open_table(options.data, tell=tell, note=notes.append)
@@ -101,18 +101,18 @@ def take_records(options: TrainOptions, seed: int, tell: Tell) -> Intake:
     shuffled = options.shuffle or options.data is None
     agreed = None if options.dictionary is None else read_dictionary(options.dictionary)
     order = shuffled_rows(count_rows(table), seed) if shuffled else None
-    intake = take_in(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
+    intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=tell)
     return replace(intake, notices=(*notes, *intake.notices))
 
 
-def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> Wishes:
+def make_wishes(options: TrainOptions, intake: Intake, seed: int) -> TrainingSpec:
     """The user's options about privacy and learning, for the owners there are."""
     names = [owner.name for owner in intake.owners]
     if options.epsilons is None:
         epsilons = [_epsilon(options)] * len(names)
     else:
         epsilons = read_values(options.epsilons, names, "epsilon")
-    return Wishes(
+    return TrainingSpec(
         rule=_rule(options),
         guarantees=tuple(Guarantee.of(epsilon, options.delta) for epsilon in epsilons),
         seed=seed,

@@ -9,14 +9,14 @@ from copriv.cli.learner_draft import public_rows_beside
 from copriv.cli.person import who
 from copriv.cli.train_options import TrainOptions
 from copriv.owner.entries import Enrolled
-from copriv.owner.promise import main_kind
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.planning.training_plan import TrainingPlan
+from copriv.protocol.commitment import main_kind
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
-from copriv.records.intake import Intake
-from copriv.simulation.consortium import Consortium
-from copriv.simulation.study import Study
+from copriv.records.load import Intake
+from copriv.runtime.local import Consortium
 
 LEARNER = "this machine"
 
@@ -35,7 +35,7 @@ def origin_of(options: TrainOptions, folder: Path, intake: Intake, terms: Terms)
     return Origin(name, learner, _public_rows(options, intake, terms))
 
 
-def enroll(consortium: Consortium, study: Study, origin: Origin) -> None:
+def enroll(consortium: Consortium, study: TrainingPlan, origin: Origin) -> None:
     """Put the run on record in every ledger that lasts, by its name, before anything is charged to it."""
     terms = study.terms
     enrolled = Enrolled(terms.digest(), origin.name, origin.learner, who(), main_kind(terms), origin.public)

@@ -14,7 +14,7 @@ from copriv.errors import BadInput
 from copriv.learner.public_rows import read_sample
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import Intake
+from copriv.records.load import Intake
 
 # What a study file settles in a way of its own, so that there is nothing to compare an option with.
 _SETTLED_OTHERWISE = {

@@ -15,17 +15,17 @@ from copriv.errors import BadInput, BadTable
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
+from copriv.planning.advice import Advice, Adviser
+from copriv.planning.break_even import BreakEven, break_even
+from copriv.planning.training_spec import TrainingSpec
+from copriv.planning.tuning import choose_limit, public_model
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import take_public
-from copriv.records.own import take_own
+from copriv.records.load import take_public
+from copriv.records.load_owner import load_owner
 from copriv.records.table import open_table
 from copriv.records.target import TargetChoice
 from copriv.report.advice import explain
-from copriv.simulation.break_even import BreakEven, break_even
-from copriv.simulation.pilot import choose_limit, public_model
-from copriv.simulation.verdict import Adviser, Verdict
-from copriv.simulation.wishes import Wishes
 
 _OWNERS = 10
 
@@ -78,7 +78,7 @@ def run_verdict(options: VerdictOptions, *, as_json: bool) -> None:
     sizes = _others(options)
     dictionary, public = _read_public(options)
     with bar(console, "reading your records") as tell:
-        own = take_own(open_table(options.data), dictionary, tell=tell).sample
+        own = load_owner(open_table(options.data), dictionary, tell=tell).sample
     judged = own.usable()
     others = sizes or (judged.records,) * ((options.owners or _OWNERS) - 1)
     with console.status("judging on the public rows"):
@@ -115,13 +115,13 @@ def _others(options: VerdictOptions) -> tuple[int, ...]:
 
 def _objective(options: VerdictOptions, public: Sample) -> Objective:
     """With the box that a study of these public rows has."""
-    threshold = Wishes(guarantees=(), seed=0).threshold
+    threshold = TrainingSpec(guarantees=(), seed=0).threshold
     loss = choose(options.loss, threshold if options.loss == "huber" else 0.0)
     limit = choose_limit(public_model(loss, options.regularization, public))
     return Objective(loss, options.regularization, limit)
 
 
-def _tell(found: Verdict, turning: BreakEven, guarantee: Guarantee, records: int, others: tuple[int, ...]) -> Told:
+def _tell(found: Advice, turning: BreakEven, guarantee: Guarantee, records: int, others: tuple[int, ...]) -> Told:
     owners = len(others) + 1
     return Told(
         verdict=found.advice,

@@ -16,7 +16,7 @@ from copriv.learner.roster import Roster
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile
-from copriv.report.joint import JointRun, joint_figures, promise_of
+from copriv.report.network_run import JointRun, commitment_of, joint_figures
 from copriv.report.statement import Heading, make_statement, owner_statement
 
 
@@ -45,6 +45,6 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
         folder=Path("run"),
     )
     figures = joint_figures(run)
-    owners = [owner_statement(spent, promise_of(hello, study.terms)) for spent in figures.spent]
+    owners = [owner_statement(spent, commitment_of(hello, study.terms)) for spent in figures.spent]
     heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public)
     return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])

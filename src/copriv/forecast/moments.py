@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.forecast.apart import CoupledPath, follow_averaged_apart, follow_paper_apart
-from copriv.forecast.averaged_alike import follow_averaged
-from copriv.forecast.kinds import Kinds, require_owners
-from copriv.forecast.landscape import Landscape
-from copriv.forecast.paper_alike import follow_paper
-from copriv.forecast.path import Path
-from copriv.losses.quadratic import Statistics
+from copriv.forecast.moment_path import MomentPath
+from copriv.forecast.moments_averaged import follow_averaged
+from copriv.forecast.moments_heterogeneous import CoupledPath, follow_averaged_apart, follow_paper_apart
+from copriv.forecast.moments_paper import follow_paper
+from copriv.forecast.owner_groups import OwnerGroups, require_owners
+from copriv.forecast.spectrum import Spectrum
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.vectors import FloatArray
@@ -39,20 +39,20 @@ class Moments:
 
 
 def paper_moments(
-    rule: PaperRule, statistics: Sequence[Statistics], deviations: Sequence[float], horizon: int
+    rule: PaperRule, statistics: Sequence[SufficientStatistics], deviations: Sequence[float], horizon: int
 ) -> Moments:
     """Algorithm 1 for owners with these statistics and noise of these deviations on each coordinate of an answer."""
     _require(statistics, rule.records, rule.availability, deviations, horizon)
     if not _alike(statistics):
         return _told(follow_paper_apart(rule, statistics, deviations, horizon))
-    landscape = Landscape.of(statistics[0], rule.regularization)
-    kinds = Kinds.of(rule.records, rule.availability, deviations)
+    landscape = Spectrum.of(statistics[0], rule.regularization)
+    kinds = OwnerGroups.of(rule.records, rule.availability, deviations)
     return tell(follow_paper(rule, landscape, kinds, horizon), landscape)
 
 
 def averaged_moments(
     rule: AveragedRule,
-    statistics: Sequence[Statistics],
+    statistics: Sequence[SufficientStatistics],
     deviations: Sequence[float],
     availability: Sequence[float] | None = None,
 ) -> Moments:
@@ -62,11 +62,11 @@ def averaged_moments(
     _require(statistics, rule.records, gammas, deviations, rule.horizon)
     if not _alike(statistics):
         return _told(follow_averaged_apart(rule, statistics, deviations, gammas))
-    landscape = Landscape.of(statistics[0], rule.regularization)
-    return tell(follow_averaged(rule, landscape, Kinds.of(rule.records, gammas, deviations)), landscape)
+    landscape = Spectrum.of(statistics[0], rule.regularization)
+    return tell(follow_averaged(rule, landscape, OwnerGroups.of(rule.records, gammas, deviations)), landscape)
 
 
-def tell(path: Path, landscape: Landscape) -> Moments:
+def tell(path: MomentPath, landscape: Spectrum) -> Moments:
     """What decoupled moments say about ψ."""
     return Moments(path.expected(landscape), path.deviation(landscape), path.distance())
 
@@ -75,7 +75,7 @@ def _told(path: CoupledPath) -> Moments:
     return Moments(path.expected(), path.deviation(), path.distance())
 
 
-def _alike(statistics: Sequence[Statistics]) -> bool:
+def _alike(statistics: Sequence[SufficientStatistics]) -> bool:
     """Whether all owners have one H and one c, so that directions decouple."""
     first = statistics[0]
     return all(
@@ -89,7 +89,7 @@ def _alike(statistics: Sequence[Statistics]) -> bool:
 
 
 def _require(
-    statistics: Sequence[Statistics],
+    statistics: Sequence[SufficientStatistics],
     records: Sequence[int],
     availability: Sequence[float],
     deviations: Sequence[float],

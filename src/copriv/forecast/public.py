@@ -16,12 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.forecast.landscape import Landscape
+from copriv.forecast.spectrum import Spectrum
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import average_curvature, average_gradient, average_value, gradient_norms, record_slopes
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.vectors import FloatArray, Norm
@@ -48,7 +48,7 @@ class PublicView:
     """
 
     sample: Sample
-    statistics: Statistics
+    statistics: SufficientStatistics
     covariance: FloatArray
     model: FloatArray
     regularization: float
@@ -65,7 +65,7 @@ class PublicView:
                 value=sample.records,
             )
         if isinstance(loss, SquaredLoss):
-            statistics = Statistics.of(sample)
+            statistics = SufficientStatistics.of(sample)
             model = statistics.minimiser(regularization)
         else:
             model = minimise(Objective(loss, regularization, _WIDE_BOX), sample)
@@ -82,7 +82,7 @@ class PublicView:
         return tuple(PublicView.of(rest, self.regularization, self.loss) for rest in leave_out(self.sample, GROUPS))
 
     @cached_property
-    def strain(self) -> float:
+    def excess_risk_rate(self) -> float:
         """tr(A⁻¹Σ)/2: what a model of n records costs more than the population's best, times n."""
         hessian = self.statistics.curvature + 2 * self.regularization * np.eye(self.model.size)
         return float(np.trace(np.linalg.solve(hessian, self.covariance))) / 2
@@ -99,13 +99,13 @@ class PublicView:
 
     def best(self, records: int) -> float:
         """f(θ*) to be expected on so many private records."""
-        return self.fitness + self.strain * (1 / self.sample.records - 1 / records)
+        return self.fitness + self.excess_risk_rate * (1 / self.sample.records - 1 / records)
 
     @cached_property
-    def _landscape(self) -> Landscape:
-        return Landscape.of(self.statistics, self.regularization, self.covariance)
+    def _landscape(self) -> Spectrum:
+        return Spectrum.of(self.statistics, self.regularization, self.covariance)
 
-    def landscape(self, records: int) -> Landscape:
+    def landscape(self, records: int) -> Spectrum:
         """The fitness of so many private records, and how far one record's gradient strays."""
         return replace(self._landscape, best=self.best(records))
 
@@ -133,11 +133,11 @@ class PublicView:
         weights[owner] = (1 - shares[owner]) ** 2
         apart = float(weights @ (1 / sizes + heterogeneity))
         few = float(sizes[owner] / max(sizes[owner] - self.model.size - 1, 1.0))
-        return self.strain * apart * few / self.best(int(sizes.sum()))
+        return self.excess_risk_rate * apart * few / self.best(int(sizes.sum()))
 
     def public_model(self, records: int) -> float:
         """ψ that the public model may be expected to have on so many private records."""
-        return self.strain * (1 / self.sample.records + 1 / records) / self.best(records)
+        return self.excess_risk_rate * (1 / self.sample.records + 1 / records) / self.best(records)
 
     def lost_to_clip(self, clip: float, norm: Norm, variance: FloatArray) -> float:
         """The share of all gradient lengths that a clip takes while models stray by a variance (p × p) around.
@@ -154,12 +154,12 @@ class PublicView:
         return lost
 
 
-def _parabola(loss: Loss, sample: Sample, model: FloatArray) -> Statistics:
+def _parabola(loss: Loss, sample: Sample, model: FloatArray) -> SufficientStatistics:
     """The quadratic with the value, the slope and the curvature that a loss has at a model."""
     curvature = average_curvature(loss, sample, model)
     offset = curvature @ model - average_gradient(loss, sample, model)
     power = average_value(loss, sample, model) - float(model @ curvature @ model / 2 - offset @ model)
-    return Statistics(curvature, offset, power, sample.records)
+    return SufficientStatistics(curvature, offset, power, sample.records)
 
 
 def leave_out(sample: Sample, groups: int) -> list[Sample]:

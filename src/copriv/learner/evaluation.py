@@ -42,7 +42,7 @@ def combine(answers: Sequence[Answer], records: Mapping[str, int]) -> Evaluation
     _require_one_each(answers)
     sizes = [_size(answer.owner, records) for answer in answers]
     losses = [_loss(answer) for answer in answers]
-    deviations = [_mechanism(answer.release).deviation for answer in answers]
+    deviations = [_mechanism(answer.release).noise_std for answer in answers]
     total = sum(sizes)
     return Evaluation(
         loss=math.fsum(size * loss for size, loss in zip(sizes, losses, strict=True)) / total,

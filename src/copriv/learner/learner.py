@@ -57,7 +57,7 @@ class Position(Generic[State]):
 
 
 @dataclass(frozen=True, slots=True)
-class Learning(Generic[State]):
+class Session(Generic[State]):
     """What stays the same during a run.
 
     Args:
@@ -122,7 +122,7 @@ class Learning(Generic[State]):
         return Position(position.number + 1, state, receipts, unanswered)
 
 
-class Company(Protocol):
+class OwnerPool(Protocol):
     """Whoever is reachable, as time goes by."""
 
     def ready(self, number: int) -> Meeting | None:
@@ -156,7 +156,7 @@ class Journal(Protocol):
 
 
 def train(
-    learning: Learning[State],
+    learning: Session[State],
     meetings: Sequence[Meeting],
     transport: Transport,
     position: Position[State] | None = None,
@@ -171,9 +171,9 @@ def train(
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
-def attend(
-    learning: Learning[State],
-    company: Company,
+def train_live(
+    learning: Session[State],
+    company: OwnerPool,
     transport: Transport,
     journal: Journal,
     *,
@@ -220,7 +220,7 @@ def attend(
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
-def _whoever_comes(company: Company, journal: Journal, number: int) -> Meeting | None:
+def _whoever_comes(company: OwnerPool, journal: Journal, number: int) -> Meeting | None:
     """The next meeting; what has been absorbed is put on record before a wait."""
     meeting = company.ready(number)
     if meeting is None:

@@ -59,7 +59,7 @@ class Roster(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Prospects:
+class NoiseModel:
     """What a rule that weighs answers has to know of the owners' noise, and the public rows if it starts from them.
 
     Args:
@@ -80,7 +80,7 @@ def meetings_of(terms: Terms, roster: Roster) -> int:
     return terms.horizon if terms.rule == PaperRule.name else sum(hello.answers for hello in roster.owners)
 
 
-def rule_of(terms: Terms, roster: Roster, prospects: Prospects | None = None) -> Rule[Any]:
+def rule_of(terms: Terms, roster: Roster, prospects: NoiseModel | None = None) -> Rule[Any]:
     """The rule of the terms for these owners: their sizes, how often each is met, and what is known of their noise."""
     records = tuple(hello.records for hello in roster.owners)
     if terms.rule == PaperRule.name:

@@ -15,7 +15,7 @@ from copriv.vectors import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class SufficientStatistics:
     """What the squared loss needs of some records: H, c and m, and how many records there are."""
 
     curvature: FloatArray
@@ -24,13 +24,13 @@ class Statistics:
     records: int
 
     @classmethod
-    def of(cls, sample: Sample) -> Statistics:
+    def of(cls, sample: Sample) -> SufficientStatistics:
         """One pass over the records."""
         columns, n = sample.columns, sample.records
         return cls(2 * columns @ columns.T / n, 2 * columns @ sample.targets / n, float(np.mean(sample.targets**2)), n)
 
     @classmethod
-    def joint(cls, parts: Sequence[Statistics], copies: Sequence[int] | None = None) -> Statistics:
+    def joint(cls, parts: Sequence[SufficientStatistics], copies: Sequence[int] | None = None) -> SufficientStatistics:
         """The statistics of all records together; `copies` says how often each part occurs."""
         counts = [1] * len(parts) if copies is None else copies
         total = sum(part.records * count for part, count in zip(parts, counts, strict=True))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from copriv.owner.book import Book, keyed
+from copriv.owner.ledger_state import LedgerState, keyed
 
 _WORDS: Mapping[str, str] = {
     "terms": "the terms",
@@ -69,7 +69,7 @@ class Approval(Subject, frozen=True, kw_only=True):
         return bool(self.dataset and self.ledger_id)
 
 
-def seal_dataset(book: Book, fingerprint: str) -> str:
+def seal_dataset(book: LedgerState, fingerprint: str) -> str:
     """A fingerprint of records that nobody without the ledger can recompute."""
     return keyed(book.salt, fingerprint)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
-from copriv.owner.book import Book
 from copriv.owner.entries import Genesis
-from copriv.owner.genesis import fingerprint_of_file
 from copriv.owner.kinship import Kin, KnownFile
+from copriv.owner.ledger_opening import fingerprint_of_file
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.registry import Dataset, Found, Registry
 from copriv.owner.split import Split, require_no_conflict, require_same_split
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -184,7 +184,7 @@ def dataset_at(registry: Registry, path: Path) -> Dataset:
     return registry.dataset(dataset.id)
 
 
-def require_unclaimed(registry: Registry, book: Book, data: Path) -> None:
+def require_unclaimed(registry: Registry, book: LedgerState, data: Path) -> None:
     """A ledger that is taken for a new file must have been made for it, and be that of no other records."""
     claimed = registry.dataset_of_ledger(book.id)
     if claimed is not None:

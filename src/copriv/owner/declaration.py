@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from copriv.errors import LedgerRefusal
-from copriv.owner.book import Account, Book
-from copriv.owner.genesis import DEFAULT_DELTA, budgets_of, epoch_options, total_epsilon
+from copriv.owner.ledger_opening import DEFAULT_DELTA, budgets_of, epoch_options, total_epsilon
+from copriv.owner.ledger_state import Account, LedgerState
 from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure, ceil_nano, written
 
 
@@ -19,24 +19,24 @@ class Declaration:
     budgets: Mapping[Measure, int]
 
 
-def undeclared(book: Book) -> bool:
+def undeclared(book: LedgerState) -> bool:
     """Whether nobody has declared a budget yet, so that spending is only noted."""
     return any(account.open for account in book.accounts.values())
 
 
-def spent_in(book: Book, measure: Measure) -> int:
+def spent_in(book: LedgerState, measure: Measure) -> int:
     """Billionths that were spent in one currency."""
     return book.accounts[measure].spent if measure in book.accounts else 0
 
 
-def after_spending(book: Book, price: Amount) -> Book:
+def after_spending(book: LedgerState, price: Amount) -> LedgerState:
     """The book as it would stand after one more charge, whatever the budget says."""
     account = book.accounts.get(price.measure, Account(Amount(0, price.measure)))
     more = replace(account, spent=account.spent + price.nano)
     return replace(book, accounts={**book.accounts, price.measure: more})
 
 
-def lost_in_all(book: Book) -> Guarantee:
+def lost_in_all(book: LedgerState) -> Guarantee:
     """(ε_pure + ε(ρ, δ), δ) of everything that was spent, rounded up; δ = 0 if all noise was Laplace noise."""
     pure = spent_in(book, "epsilon")
     if not spent_in(book, "rho"):
@@ -44,7 +44,7 @@ def lost_in_all(book: Book) -> Guarantee:
     return Guarantee(max(ceil_nano(total_epsilon(book)), 1), book.guarantee.delta or DEFAULT_DELTA)
 
 
-def declare_spent_and(book: Book, price: Amount, delta: float) -> Declaration:
+def declare_spent_and(book: LedgerState, price: Amount, delta: float) -> Declaration:
     """A budget of what is spent and of one more promise."""
     after = after_spending(book, price)
     budgets: dict[Measure, int] = {measure: held.spent for measure, held in after.accounts.items() if held.spent}
@@ -52,7 +52,7 @@ def declare_spent_and(book: Book, price: Amount, delta: float) -> Declaration:
     return Declaration(Guarantee(lost.nano_epsilon, max(lost.delta, delta)), budgets)
 
 
-def declare_total(book: Book, total: Guarantee, price: Amount) -> Declaration:
+def declare_total(book: LedgerState, total: Guarantee, price: Amount) -> Declaration:
     """A budget of so much in all, spending included; what is not spent yet goes to the currency of `price`."""
     pure, rho = spent_in(book, "epsilon"), spent_in(book, "rho")
     if price.measure == "rho":
@@ -66,7 +66,7 @@ def declare_total(book: Book, total: Guarantee, price: Amount) -> Declaration:
     return Declaration(guarantee, {"epsilon": total.nano_epsilon - gaussian, "rho": rho})
 
 
-def declare_epoch(book: Book, total: Guarantee, pure: int | None) -> Declaration:
+def declare_epoch(book: LedgerState, total: Guarantee, pure: int | None) -> Declaration:
     """Another budget for a ledger, spending included; every account that has spent something stays.
 
     Args:
@@ -94,7 +94,7 @@ def declare_epoch(book: Book, total: Guarantee, pure: int | None) -> Declaration
     return Declaration(total, budgets)
 
 
-def require_room(book: Book, price: Amount, ledger: str) -> None:
+def require_room(book: LedgerState, price: Amount, ledger: str) -> None:
     """Refuse a charge that the records cannot pay."""
     left = book.account(price.measure).left
     if price.nano > left:
@@ -107,7 +107,7 @@ def require_room(book: Book, price: Amount, ledger: str) -> None:
         )
 
 
-def require_within(book: Book, price: Amount, total: Guarantee) -> None:
+def require_within(book: LedgerState, price: Amount, total: Guarantee) -> None:
     """Refuse a charge after which records would have lost more than `total`."""
     lost = lost_in_all(after_spending(book, price))
     if lost.nano_epsilon > total.nano_epsilon:
@@ -119,7 +119,7 @@ def require_within(book: Book, price: Amount, total: Guarantee) -> None:
         )
 
 
-def _set_aside(book: Book, total: Guarantee) -> int:
+def _set_aside(book: LedgerState, total: Guarantee) -> int:
     """What is for Laplace noise beside Gaussian noise, unless somebody says otherwise."""
     if total.pure or "epsilon" not in book.accounts:
         return 0
@@ -127,11 +127,11 @@ def _set_aside(book: Book, total: Guarantee) -> int:
     return account.spent if account.open else account.budget.nano
 
 
-def _spent_words(book: Book, measure: Measure) -> str:
+def _spent_words(book: LedgerState, measure: Measure) -> str:
     return Amount(spent_in(book, measure), measure).words
 
 
-def _require_spent(book: Book, measure: Measure, budgets: Mapping[Measure, int], remedy: str) -> None:
+def _require_spent(book: LedgerState, measure: Measure, budgets: Mapping[Measure, int], remedy: str) -> None:
     """No account falls below what it has spent."""
     if spent_in(book, measure) > budgets.get(measure, 0):
         allowed = Amount(budgets.get(measure, 0), measure).words

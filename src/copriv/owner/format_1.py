@@ -15,7 +15,7 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import LedgerFailure
 from copriv.owner import entries
-from copriv.owner.book import keyed
+from copriv.owner.ledger_state import keyed
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Measure
 
@@ -116,8 +116,8 @@ def _translate(old: list[_Entry]) -> Iterator[entries.Entry]:
 
 def _body(body: _Body, salt: str, measure: Measure, receipt: str) -> entries.Body:
     if isinstance(body, _Genesis):
-        promise = (body.nano_epsilon, body.delta, body.accountant, {measure: body.budget})
-        return entries.Genesis(token(), salt, body.owner, keyed(salt, body.dataset), *promise)
+        commitment = (body.nano_epsilon, body.delta, body.accountant, {measure: body.budget})
+        return entries.Genesis(token(), salt, body.owner, keyed(salt, body.dataset), *commitment)
     if isinstance(body, _Charge):
         return entries.Charge(body.query, body.question, body.nano, measure, body.study)
     if isinstance(body, _Answered):

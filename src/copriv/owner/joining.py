@@ -22,7 +22,7 @@ from copriv.owner.dataset_ledger import (
     settle,
 )
 from copriv.owner.declaration import declare_spent_and, require_room, undeclared
-from copriv.owner.genesis import begin, budget_of, fingerprint_of_file
+from copriv.owner.ledger_opening import begin, budget_of, fingerprint_of_file
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split, split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from copriv.owner.book import Book
+from copriv.owner.ledger_state import LedgerState
 from copriv.privacy.guarantee import Amount
 
 
@@ -24,7 +24,7 @@ class Stored:
 class Ledger(Protocol):
     """The account of one dataset, shared by every study and learner."""
 
-    def book(self) -> Book:
+    def book(self) -> LedgerState:
         """Budgets, spending, dataset and receipts, as they are now."""
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:

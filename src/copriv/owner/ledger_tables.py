@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from copriv.owner.book import Account, read_book
 from copriv.owner.entries import Answered, Charge, Entry, Epoch
+from copriv.owner.ledger_state import Account, read_book
 from copriv.privacy.guarantee import Measure
 
 FORMAT = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from copriv.entropy import token
-from copriv.owner.book import Book, append, open_book
 from copriv.owner.entries import Genesis
 from copriv.owner.ledger import Stored
+from copriv.owner.ledger_state import LedgerState, append, open_book
 from copriv.privacy.guarantee import Amount
 
 
@@ -24,7 +24,7 @@ class MemoryLedger:
         self._draw = draw
         self._payloads: dict[str, bytes] = {}
 
-    def book(self) -> Book:
+    def book(self) -> LedgerState:
         """Budgets, spending, dataset and receipts."""
         return self._book
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict
 from copriv.owner.ledger import Ledger
-from copriv.owner.promise import Part, Promise
 from copriv.owner.responder import Responder
 from copriv.privacy.release import Release, describe
+from copriv.protocol.commitment import Commitment, QueryBudget
 from copriv.protocol.messages import Answer, Kind, Query, Reason, Refusal, Reply
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_query, encode, largest_query
@@ -40,14 +40,14 @@ class Owner:
     Args:
         name: how the consortium calls this owner.
         terms: the agreed terms.
-        promise: the noise and its price.
+        commitment: the noise and its price.
         responder: where records (or, in a simulation, their stand-in) and noise meet.
         ledger: the account.
     """
 
-    def __init__(self, name: str, terms: Terms, promise: Promise, responder: Responder, ledger: Ledger) -> None:
+    def __init__(self, name: str, terms: Terms, commitment: Commitment, responder: Responder, ledger: Ledger) -> None:
         self.name = name
-        self.promise = promise
+        self.commitment = commitment
         self._terms = terms
         self._digest = terms.digest()
         self._responder = responder
@@ -73,7 +73,7 @@ class Owner:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
-        part = self.promise.part(query.kind)
+        part = self.commitment.part(query.kind)
         account = account_of(self._digest, part.kind)
         try:
             stored = self._ledger.reserve(
@@ -87,7 +87,7 @@ class Owner:
             return self._compose(query, msgspec.msgpack.decode(stored.payload, type=_Payload), stored.receipt)
         return self._respond(query, theta, part)
 
-    def _respond(self, query: Query, theta: FloatArray, part: Part) -> Reply:
+    def _respond(self, query: Query, theta: FloatArray, part: QueryBudget) -> Reply:
         try:
             values = self._responder.respond(theta, part.kind)
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
@@ -109,7 +109,7 @@ class Owner:
             return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
-        if not self.promise.allows(query.kind):
+        if not self.commitment.allows(query.kind):
             return self._say(query, "terms", f"the agreed terms set no budget aside for a query of kind {query.kind!r}")
         if len(query.theta) != self._terms.parameters:
             return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from copriv.owner.book import Book
 from copriv.owner.entries import Charge, Entry
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import account_of
-from copriv.owner.promise import Promise
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import Amount
+from copriv.protocol.commitment import Commitment
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ class Remaining:
     answers_left: int
 
 
-def remaining(book: Book, entries: Iterable[Entry], promise: Promise, study: str) -> Remaining:
+def remaining(book: LedgerState, entries: Iterable[Entry], commitment: Commitment, study: str) -> Remaining:
     """What is left of a promise.
 
     Args:
         book: of the ledger that pays.
         entries: its entries.
-        promise: what was promised to the study.
+        commitment: what was promised to the study.
         study: the digest of its terms.
     """
     counted = Counter(entry.body.study for entry in entries if isinstance(entry.body, Charge))
-    accounts = [account_of(study, part.kind) for part in promise.parts]
-    spent, measure = sum(map(book.spent_by, accounts)), promise.budget.measure
+    accounts = [account_of(study, part.kind) for part in commitment.parts]
+    spent, measure = sum(map(book.spent_by, accounts)), commitment.budget.measure
     left = book.accounts[measure].left if measure in book.accounts else 0
-    used = _epsilon(spent, promise)
+    used = _epsilon(spent, commitment)
     open_questions = [
         (part.calibration.charge.nano, part.calibration.answers - counted[account])
-        for part, account in zip(promise.parts, accounts, strict=True)
+        for part, account in zip(commitment.parts, accounts, strict=True)
     ]
     return Remaining(
         epsilon_spent=used,
-        epsilon_left=max(_reachable(spent, left, promise) - used, 0.0),
+        epsilon_left=max(_reachable(spent, left, commitment) - used, 0.0),
         answers=sum(counted[account] for account in accounts),
         answers_left=payable(open_questions, left),
     )
@@ -70,13 +70,13 @@ def payable(questions: Iterable[tuple[int, int]], left: int) -> int:
     return answers
 
 
-def _reachable(spent: int, left: int, promise: Promise) -> float:
+def _reachable(spent: int, left: int, commitment: Commitment) -> float:
     """The ε that the study can come to: all that was promised, unless the account ends before."""
-    if left >= promise.budget.nano - spent:
-        return promise.calibration.guarantee.epsilon
-    return _epsilon(spent + max(left, 0), promise)
+    if left >= commitment.budget.nano - spent:
+        return commitment.calibration.guarantee.epsilon
+    return _epsilon(spent + max(left, 0), commitment)
 
 
-def _epsilon(nano: int, promise: Promise) -> float:
-    calibration, measure = promise.calibration, promise.budget.measure
+def _epsilon(nano: int, commitment: Commitment) -> float:
+    calibration, measure = commitment.calibration, commitment.budget.measure
     return spent_epsilon(Amount(nano, measure), calibration.guarantee, calibration.accountant) if nano else 0.0

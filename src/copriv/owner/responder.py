@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol, final
 
 from copriv.losses.sample import Sample
-from copriv.owner.promise import Promise
 from copriv.privacy.exact import PrivateVector
+from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Kind
 from copriv.vectors import FloatArray
 
@@ -24,10 +24,10 @@ class PrivateResponder:
 
     __slots__ = ("_promise", "_sample")
 
-    def __init__(self, sample: Sample, promise: Promise) -> None:
-        promise.require_bounded(sample)
+    def __init__(self, sample: Sample, commitment: Commitment) -> None:
+        commitment.require_bounded(sample)
         self._sample = sample
-        self._promise = promise
+        self._promise = commitment
 
     def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
         """Exact sampling over the operating system's randomness; it cannot be seeded."""

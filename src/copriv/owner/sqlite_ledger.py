@@ -24,10 +24,10 @@ import msgspec
 
 from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
-from copriv.owner.book import Book, append, open_book, read_book
 from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Genesis
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
+from copriv.owner.ledger_state import LedgerState, append, open_book, read_book
 from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
 from copriv.owner.registry_store import known_mark
 from copriv.owner.watermark import Watermark
@@ -99,7 +99,7 @@ class SqliteLedger:
             _synchronise_directory(path.parent)
         return cls(path)
 
-    def book(self) -> Book:
+    def book(self) -> LedgerState:
         """Budgets, spending, dataset and receipts, including what other processes have appended."""
         with _failures(self._path):
             self._catch_up()
@@ -213,7 +213,7 @@ class SqliteLedger:
                 write_all(self._connection, entries, payloads)
         self._settle_in_main_file()
 
-    def _read(self) -> Book:
+    def _read(self) -> LedgerState:
         """Fold the whole ledger as it stands at one moment, and compare with what the database guards."""
         self._connection.execute("BEGIN")
         try:
@@ -246,7 +246,7 @@ class SqliteLedger:
                 raise _damaged(self._path, f"entry {entry.sequence} was changed")
             yield entry
 
-    def _append(self, propose: Callable[[Book], Entry | None], payload: bytes | None = None) -> Entry | None:
+    def _append(self, propose: Callable[[LedgerState], Entry | None], payload: bytes | None = None) -> Entry | None:
         """Append what the newest book proposes, if anything; it is in the main file before this returns."""
         with _failures(self._path):
             with self._transaction():

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from copriv.owner.book import Book
 from copriv.owner.declaration import lost_in_all, spent_in
 from copriv.owner.entries import Charge, Enrolled, Entry, Version
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Guarantee
@@ -41,7 +41,7 @@ class Standing:
         return tuple(told)
 
 
-def lost_before(book: Book) -> Guarantee | None:
+def lost_before(book: LedgerState) -> Guarantee | None:
     """What the records of a ledger have lost; None if nothing."""
     return lost_in_all(book) if spent_in(book, "epsilon") or spent_in(book, "rho") else None
 

@@ -55,11 +55,11 @@ def pld_epsilon(nano_rho: int, delta: float) -> float:
         return 0.0
     from dp_accounting.pld import privacy_loss_distribution
 
-    deviation = 1 / math.sqrt(2 * nano_rho / NANO)
+    noise_std = 1 / math.sqrt(2 * nano_rho / NANO)
     interval = max(zcdp_epsilon(nano_rho, delta) / _POINTS_PER_EPSILON, 1e-9)
     try:
         distribution = privacy_loss_distribution.from_gaussian_mechanism(
-            deviation, value_discretization_interval=interval, pessimistic_estimate=True
+            noise_std, value_discretization_interval=interval, pessimistic_estimate=True
         )
         return float(distribution.get_epsilon_for_delta(delta))
     except OverflowError:

@@ -87,21 +87,21 @@ def calibrate(
     return _gaussian(guarantee, answers, sensitivity, parameters, accountant, portion)
 
 
-def expected_deviation(
+def expected_noise_std(
     guarantee: Guarantee, *, answers: int, sensitivity: Sensitivity, accountant: Literal["zcdp", "pld"] = "pld"
 ) -> float:
     """Of the noise that `calibrate` would give each answer, but for its last digits: for whoever only forecasts.
 
     >>> unit = Sensitivity(1.0, Norm.L1)
-    >>> exact = calibrate(Guarantee.of(1), answers=7, sensitivity=unit, parameters=3).mechanism.deviation
-    >>> math.isclose(expected_deviation(Guarantee.of(1), answers=7, sensitivity=unit), exact, rel_tol=1e-9)
+    >>> exact = calibrate(Guarantee.of(1), answers=7, sensitivity=unit, parameters=3).mechanism.noise_std
+    >>> math.isclose(expected_noise_std(Guarantee.of(1), answers=7, sensitivity=unit), exact, rel_tol=1e-9)
     True
     """
     if guarantee.pure:
         share = _share(Amount(guarantee.nano_epsilon, "epsilon"), WHOLE, answers, guarantee)
-        return Laplace(_laplace_scale(sensitivity, share)).deviation
+        return Laplace(_laplace_scale(sensitivity, share)).noise_std
     share = _share(Amount(_allowed(guarantee, accountant), "rho"), WHOLE, answers, guarantee)
-    return Gaussian(_gaussian_scale(sensitivity, share)).deviation
+    return Gaussian(_gaussian_scale(sensitivity, share)).noise_std
 
 
 @lru_cache(maxsize=4096)

@@ -32,7 +32,7 @@ class Gaussian:
         require_scale(self.scale)
 
     @property
-    def deviation(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation on each coordinate."""
         return self.scale
 
@@ -45,7 +45,7 @@ class Gaussian:
         """Exact answer plus noise drawn by OpenDP."""
         return invoke(_measurement(self.scale, len(exact)), unseal(exact))
 
-    def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
+    def simulate_noise(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """Exact answer plus noise from a seeded stream."""
         return unseal(exact) + generator.normal(scale=self.scale, size=len(exact))
 

@@ -36,7 +36,7 @@ class Laplace:
         require_scale(self.scale)
 
     @property
-    def deviation(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation on each coordinate: b√2."""
         return math.sqrt(2) * self.scale
 
@@ -49,7 +49,7 @@ class Laplace:
         """Exact answer plus noise drawn by OpenDP."""
         return invoke(_measurement(self.scale, len(exact)), unseal(exact))
 
-    def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
+    def simulate_noise(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """Exact answer plus noise from a seeded stream."""
         return unseal(exact) + generator.laplace(scale=self.scale, size=len(exact))
 

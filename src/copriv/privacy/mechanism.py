@@ -33,7 +33,7 @@ class Mechanism(Protocol):
         """The parameter of the noise."""
 
     @property
-    def deviation(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation of the noise on each coordinate."""
 
     def cost(self, sensitivity: Sensitivity, parameters: int) -> Amount:
@@ -42,7 +42,7 @@ class Mechanism(Protocol):
     def release(self, exact: PrivateVector) -> FloatArray:
         """Exact sampling on a grid from the operating system's randomness: safe for records."""
 
-    def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
+    def simulate_noise(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """The same distribution in floating point from a seeded stream: never for records."""
 
 

@@ -6,9 +6,9 @@ the hospitals with at least 10,000 of the others.
 
 from __future__ import annotations
 
-from copriv.records.official import Kind
+from copriv.records.official import DatasetSpec
 
-HOSPITAL = Kind(
+HOSPITAL = DatasetSpec(
     name="hospital",
     targets=("Length of Stay", "los"),
     owners=("Facility Name", "Hospital Name", "hospital_id"),

@@ -5,9 +5,9 @@ Identifiers and irrelevant columns are removed, the last 10,000 rows are public,
 
 from __future__ import annotations
 
-from copriv.records.official import Kind
+from copriv.records.official import DatasetSpec
 
-LENDING = Kind(
+LENDING = DatasetSpec(
     name="lending",
     targets=("int_rate", "grade"),
     owners=(),

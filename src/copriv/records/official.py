@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from copriv.errors import BadTable
-from copriv.records.intake import Intake, Plan, take_in
+from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows
 from copriv.records.target import TargetChoice
@@ -23,7 +23,7 @@ _LARGEST_PUBLIC_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DatasetSpec:
     """What is known of one official table; names are tried in order."""
 
     name: str
@@ -47,7 +47,7 @@ class Choice:
 
 def take_in_official(
     table: pl.LazyFrame,
-    kind: Kind,
+    kind: DatasetSpec,
     choice: Choice,
     *,
     order: IntArray | None = None,
@@ -62,8 +62,8 @@ def take_in_official(
     public_rows = choice.public_rows or max(1, min(kind.public_rows, int(rows * _LARGEST_PUBLIC_SHARE)))
     min_records = kind.min_records if choice.min_records is None else choice.min_records
     partition = Partition(column=owner, min_records=min_records) if owner else Partition(owners=1)
-    plan = Plan(TargetChoice(target, choice.ordinal), partition, choice.features, public_rows)
-    return take_in(kept, plan, order=order, tell=tell)
+    plan = LoadSpec(TargetChoice(target, choice.ordinal), partition, choice.features, public_rows)
+    return load_consortium(kept, plan, order=order, tell=tell)
 
 
 def _first(names: Sequence[str], present: Sequence[str], kind: str, what: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from copriv.planning.advice import Advice
+from copriv.planning.break_even import LARGEST_EPSILON, MOST_OWNERS, BreakEven, Turn
 from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.break_even import LARGEST_EPSILON, MOST_OWNERS, BreakEven, Turn
-from copriv.simulation.verdict import Verdict
 
 _HEADS = {"join": "Join", "stay": "Stay alone", "either": "Too close to call"}
 
 
-def explain(verdict: Verdict, turning: BreakEven, guarantee: Guarantee, owners: int) -> str:
+def explain(verdict: Advice, turning: BreakEven, guarantee: Guarantee, owners: int) -> str:
     """What an owner can act on, in two or three sentences."""
     low, high = verdict.interval
     told = (

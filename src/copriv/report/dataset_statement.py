@@ -14,9 +14,9 @@ import msgspec
 
 from copriv import __version__
 from copriv.errors import BadInput
-from copriv.owner.book import Account, Book
 from copriv.owner.entries import Answered, Charge, Entry
-from copriv.owner.genesis import DEFAULT_DELTA, total_epsilon
+from copriv.owner.ledger_opening import DEFAULT_DELTA, total_epsilon
+from copriv.owner.ledger_state import Account, LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
@@ -130,7 +130,7 @@ def state_dataset(path: Path, date: str) -> DatasetStatement:
     )
 
 
-def book_weakness(book: Book) -> str | None:
+def book_weakness(book: LedgerState) -> str | None:
     """Why what a ledger promises means little; where no budget is declared, why what is spent does."""
     if any(account.open for account in book.accounts.values()):
         return weakness_of(total_epsilon(book), _delta(book))
@@ -156,7 +156,7 @@ def write_dataset_statements(statements: Sequence[DatasetStatement], folder: Pat
     return [folder / name for name in contents]
 
 
-def _delta(book: Book) -> float:
+def _delta(book: LedgerState) -> float:
     """At which what is spent is stated: 0 as long as only Laplace noise was added."""
     gaussian = "rho" in book.accounts and book.accounts["rho"].spent
     return (book.guarantee.delta or DEFAULT_DELTA) if gaussian else 0.0
@@ -169,12 +169,12 @@ def _account(measure: Measure, account: Account) -> AccountStated:
     return AccountStated(words, account.budget.nano / NANO, account.spent / NANO, account.left / NANO)
 
 
-def _studies(book: Book) -> list[str]:
+def _studies(book: LedgerState) -> list[str]:
     """Every study that was enrolled or charged, by its digest, in order."""
     return list(dict.fromkeys([*book.enrolled, *(study_of(account) for account in book.studies)]))
 
 
-def _study(book: Book, digest: str, events: Sequence[Event]) -> StudyStated:
+def _study(book: LedgerState, digest: str, events: Sequence[Event]) -> StudyStated:
     enrolled = book.enrolled.get(digest)
     dates = [event.date for event in events if event.terms == digest and event.event in {"answer", "charge"}]
     amounts = [amount for account, amount in book.studies.items() if study_of(account) == digest]
@@ -193,7 +193,7 @@ def _study(book: Book, digest: str, events: Sequence[Event]) -> StudyStated:
     )
 
 
-def _loss(book: Book, amounts: Sequence[Amount], rho: int) -> Loss:
+def _loss(book: LedgerState, amounts: Sequence[Amount], rho: int) -> Loss:
     pure = sum(amount.nano for amount in amounts if amount.measure == "epsilon") / NANO
     if not rho:
         return Loss(pure, 0.0)
@@ -207,13 +207,13 @@ def _change(event: Event) -> Change:
     return Change(event.date, event.event, event.words, event.person)
 
 
-def _public(book: Book) -> list[PublicRows]:
+def _public(book: LedgerState) -> list[PublicRows]:
     """The rows that any study took as public, the owner's own file first."""
     found = {enrolled.public for enrolled in book.enrolled.values() if enrolled.public}
     return sorted(found, key=lambda rows: (not rows.own, rows.source, rows.rows))
 
 
-def _facts(book: Book, entries: Sequence[Entry], date: str, public: Sequence[PublicRows]) -> Facts:
+def _facts(book: LedgerState, entries: Sequence[Entry], date: str, public: Sequence[PublicRows]) -> Facts:
     measures = {entry.body.measure for entry in entries if isinstance(entry.body, Charge)} or set(book.accounts)
     declared = not any(account.open for account in book.accounts.values())
     gaussian: Accountant = "zcdp" if book.accountant == "zcdp" else "pld"

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import msgspec
 
 from copriv.owner.owner import account_of
-from copriv.owner.promise import Promise
+from copriv.planning.training_plan import Noise, TrainingPlan
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.privacy.weakness import weakness
+from copriv.protocol.commitment import Commitment
 from copriv.protocol.public_rows import PublicRows
-from copriv.records.intake import Intake
+from copriv.records.load import Intake
 from copriv.rules.paper import rho_from_step
-from copriv.simulation.consortium import Consortium, Findings, Watch
-from copriv.simulation.study import Noise, Study
+from copriv.runtime.local import Consortium, Findings, Watch
 
 NOT_PRIVATE = (
     "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public and path are measured on the records "
@@ -98,7 +98,7 @@ class Figures(msgspec.Struct):
     clip: float
     step: float
     rho: float
-    foreseen: float | None
+    predicted: float | None
     limit: float
     regularization: float
     central: str
@@ -118,7 +118,7 @@ class Run:
     """A finished run, before it is told."""
 
     intake: Intake
-    study: Study
+    study: TrainingPlan
     consortium: Consortium
     watch: Watch
     findings: Findings
@@ -134,7 +134,7 @@ class Run:
 def figures(run: Run) -> Figures:
     """The figures of a run."""
     terms, findings = run.study.terms, run.findings
-    calibration = run.study.promises[0].calibration
+    calibration = run.study.commitments[0].calibration
     spent = spending(run)
     return Figures(
         owners=len(run.intake.owners),
@@ -159,7 +159,7 @@ def figures(run: Run) -> Figures:
         clip=terms.clip,
         step=terms.step,
         rho=rho_from_step(terms.step, horizon=terms.horizon, strong_convexity=2 * terms.regularization),
-        foreseen=None if math.isnan(run.study.foreseen) else run.study.foreseen,
+        predicted=None if math.isnan(run.study.predicted) else run.study.predicted,
         limit=terms.limit,
         regularization=terms.regularization,
         central=terms.central,
@@ -169,13 +169,13 @@ def figures(run: Run) -> Figures:
         run_folder=run.folder,
         notices=list(run.intake.notices),
         path=list(findings.path),
-        weakness=weakest(run.study.promises, [entry.records for entry in spent]),
+        weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
     )
 
 
-def weakest(promises: Sequence[Promise], records: Sequence[int]) -> str | None:
+def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
     """Why the promise of some owner means little; None if all of them mean something."""
-    found = (weakness(each.calibration.guarantee, size) for each, size in zip(promises, records, strict=True))
+    found = (weakness(each.calibration.guarantee, size) for each, size in zip(commitments, records, strict=True))
     return next((words for words in found if words), None)
 
 
@@ -188,8 +188,8 @@ def _public(run: Run) -> Public | None:
 def spending(run: Run) -> list[Spending]:
     """What each owner's ledger says."""
     entries = []
-    for owner, promise, ledger in zip(run.intake.owners, run.study.promises, run.consortium.ledgers, strict=True):
-        book, calibration = ledger.book(), promise.calibration
+    for owner, commitment, ledger in zip(run.intake.owners, run.study.commitments, run.consortium.ledgers, strict=True):
+        book, calibration = ledger.book(), commitment.calibration
         digest = run.study.terms.digest()
         gradients = book.spent_by(digest)
         spent = gradients + book.spent_by(account_of(digest, "loss"))

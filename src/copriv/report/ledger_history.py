@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from copriv.owner.book import Book
 from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import read_stored, study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
@@ -79,13 +79,13 @@ def history(ledger: SqliteLedger, *, values: bool) -> list[Event]:
     return [msgspec.structs.replace(event, date=event.date or before) for event in events]
 
 
-def study_name(book: Book, digest: str) -> str:
+def study_name(book: LedgerState, digest: str) -> str:
     """What people call a study; part of its digest if nobody has said."""
     enrolled = book.enrolled.get(digest)
     return plain(enrolled.name) if enrolled is not None and enrolled.name else f"study {plain(digest)[:12]}"
 
 
-def learner_name(book: Book, digest: str) -> str:
+def learner_name(book: LedgerState, digest: str) -> str:
     """Who asks in a study."""
     enrolled = book.enrolled.get(digest)
     return plain(enrolled.learner) if enrolled is not None and enrolled.learner else NOT_NAMED
@@ -97,7 +97,7 @@ def _undated(entries: Iterable[Entry]) -> str:
     return f"before {first[:10]}" if first else NOT_NOTED
 
 
-def _charged(charge: Charge, dated: Entry, book: Book, payload: bytes | None, *, values: bool) -> Event:
+def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | None, *, values: bool) -> Event:
     digest, amount = study_of(charge.study), Amount(charge.nano, charge.measure)
     sent, words = (None, "charged, and no answer is kept here")
     if payload is not None:
@@ -146,8 +146,8 @@ def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> Event:
     signed = "" if isinstance(body, Genesis) else f", signed off by {plain(body.signed_off_by)}"
     opened = isinstance(body, Genesis)
     declared = body.nano_epsilon < OPEN
-    promise = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
-    words = f"{'' if opened else 'a new promise: '}{promise} for any one {UNIT} ({ADJACENCY}){signed}"
+    commitment = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
+    words = f"{'' if opened else 'a new promise: '}{commitment} for any one {UNIT} ({ADJACENCY}){signed}"
     return Event(
         number=entry.sequence,
         date=entry.at,

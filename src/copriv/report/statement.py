@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from copriv import __version__
-from copriv.owner.promise import Promise
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.privacy.weakness import weakness
+from copriv.protocol.commitment import Commitment
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
@@ -206,7 +206,7 @@ def render(template: str, statement: object) -> str:
     return environment.get_template(template).render(statement=statement)
 
 
-def owner_statement(spent: Spending, promise: Promise) -> OwnerStatement:
+def owner_statement(spent: Spending, commitment: Commitment) -> OwnerStatement:
     """What one owner promised and did."""
     return OwnerStatement(
         owner=spent.owner,
@@ -216,15 +216,18 @@ def owner_statement(spent: Spending, promise: Promise) -> OwnerStatement:
         epsilon_spent=spent.epsilon,
         answers=spent.answers,
         most_answers=spent.most_answers,
-        mechanism=promise.calibration.mechanism.name,
-        scale=promise.calibration.mechanism.scale,
-        norm=promise.norm.name,
-        clip=promise.clip,
-        sensitivity=promise.sensitivity.value,
-        accountant=promise.calibration.accountant,
-        weakness=weakness(promise.calibration.guarantee, spent.records),
+        mechanism=commitment.calibration.mechanism.name,
+        scale=commitment.calibration.mechanism.scale,
+        norm=commitment.norm.name,
+        clip=commitment.clip,
+        sensitivity=commitment.sensitivity.value,
+        accountant=commitment.calibration.accountant,
+        weakness=weakness(commitment.calibration.guarantee, spent.records),
     )
 
 
 def _owners(run: Run) -> list[OwnerStatement]:
-    return [owner_statement(spent, promise) for spent, promise in zip(spending(run), run.study.promises, strict=True)]
+    return [
+        owner_statement(spent, commitment)
+        for spent, commitment in zip(spending(run), run.study.commitments, strict=True)
+    ]

@@ -47,9 +47,9 @@ def _fitness(figures: Figures) -> Table:
     table.add_row("alone, median owner", _number(figures.alone.median), note)
     if figures.public is not None:
         table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
-    if figures.foreseen is not None:
-        ratio = figures.relative_fitness / figures.foreseen
-        table.add_row("foreseen on public rows", _number(figures.foreseen), f"measured is {ratio:.2g} times that")
+    if figures.predicted is not None:
+        ratio = figures.relative_fitness / figures.predicted
+        table.add_row("foreseen on public rows", _number(figures.predicted), f"measured is {ratio:.2g} times that")
     return table
 
 

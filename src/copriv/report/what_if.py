@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from copriv.report.outlook import AXES, ForecastTold
+from copriv.report.forecast_report import AXES, ForecastTold
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"

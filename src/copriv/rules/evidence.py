@@ -49,7 +49,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class Posterior:
     """The expected D in every direction, and what it rests on.
 
     Args:
@@ -63,7 +63,7 @@ class Verdict:
     apart: float
 
 
-def weigh(evidence: Evidence, spread: FloatArray, public_records: int) -> Verdict:
+def weigh(evidence: Evidence, spread: FloatArray, public_records: int) -> Posterior:
     """The expected D, given the answers and the public rows with spread s_j."""
     among = estimate_difference(evidence, spread, public_records)
     mean, variance = pool(evidence, spread, among)
@@ -71,7 +71,7 @@ def weigh(evidence: Evidence, spread: FloatArray, public_records: int) -> Verdic
     public = spread * (sampling + _GRID[:, None])
     chances = _chances(mean, public + variance, sampling)
     trust = chances @ (public / (public + variance))
-    return Verdict(trust * mean, among, float(chances @ (_GRID / (_GRID + sampling))))
+    return Posterior(trust * mean, among, float(chances @ (_GRID / (_GRID + sampling))))
 
 
 def pool(evidence: Evidence, spread: FloatArray, among: float) -> tuple[FloatArray, FloatArray]:

@@ -31,8 +31,8 @@ from copriv.losses.objective import Objective
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.rules.evidence import Evidence, Verdict, weigh
-from copriv.rules.outlook import Outlook
+from copriv.rules.evidence import Evidence, Posterior, weigh
+from copriv.rules.public_moments import PublicMoments
 from copriv.vectors import FloatArray, IntArray, Norm, read_only
 
 _MOST_STEPS = 20
@@ -65,7 +65,7 @@ class NewtonRule:
         deviations: standard deviation of each owner's noise on every coordinate of one answer.
         clip: the most that one record's gradient may count; the owners' and the public rows'.
         norm: in which norm.
-        outlook: what the public rows foretell, from `Outlook.of` with the same public rows, objective, clip and norm.
+        outlook: what the public rows foretell, from `PublicMoments.of` with the same rows, objective, clip and norm.
     """
 
     public: Sample
@@ -74,7 +74,7 @@ class NewtonRule:
     deviations: tuple[float, ...]
     clip: float
     norm: Norm
-    outlook: Outlook
+    outlook: PublicMoments
     name = "newton"
     asks: ClassVar[Literal["gradient"]] = "gradient"
 
@@ -92,7 +92,7 @@ class NewtonRule:
     ) -> NewtonRule:
         """The rule for these public rows and owners; `start` is the public model, if it is known already."""
         _require_owners(records, deviations)
-        outlook = Outlook.of(public, objective, clip, norm, start)
+        outlook = PublicMoments.of(public, objective, clip, norm, start)
         return cls(public, objective, tuple(records), tuple(deviations), clip, norm, outlook)
 
     @property
@@ -169,7 +169,7 @@ class NewtonRule:
         settled = verdict.among <= 1 / self.public.records or verdict.apart > _APART
         return central, central if settled else self.outlook.start
 
-    def _weigh(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Verdict:
+    def _weigh(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Posterior:
         evidence = self._gather(owners, questions, deviations, central)
         return weigh(evidence, self.outlook.spread, self.public.records)
 

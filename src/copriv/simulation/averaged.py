@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import prange, set_num_threads
 
 from copriv.entropy import seeded
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.rules.averaged import AveragedRule, descend
 from copriv.simulation.quadratic import Noise, draw_meetings, draw_unit_noise, gradient
 from copriv.vectors import CORES, FloatArray, IntArray, compiled_parallel
@@ -28,7 +28,7 @@ class AveragedRuns:
 
 def simulate_averaged(
     rule: AveragedRule,
-    statistics: Sequence[Statistics],
+    statistics: Sequence[SufficientStatistics],
     noise: Noise,
     *,
     runs: int,
@@ -36,7 +36,7 @@ def simulate_averaged(
     availability: Sequence[float] | None = None,
 ) -> AveragedRuns:
     """Run averaged steps many times over the rule's horizon; an owner that reached its cap says nothing."""
-    owners, joint = len(rule.records), Statistics.joint(statistics)
+    owners, joint = len(rule.records), SufficientStatistics.joint(statistics)
     gammas = None if availability is None else np.asarray(availability)
     streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
     met = np.stack([draw_meetings(owners, gammas, rule.horizon, schedule) for schedule, _ in streams]).astype(np.int32)

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from copriv.entropy import seeded
+from copriv.forecast.newton import ANSWERS, NewtonPrediction, best_prediction
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradients
@@ -23,7 +24,6 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_average_gradient
 from copriv.rules.newton import NewtonRule
-from copriv.rules.prospect import ANSWERS, Prospect, best_prospect
 from copriv.rules.rule import Rule
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
@@ -61,10 +61,10 @@ class Imitation(Protocol):
     """Simulated noise of one owner."""
 
     @property
-    def deviation(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation on each coordinate."""
 
-    def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
+    def simulate_noise(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """The exact answer with noise."""
 
 
@@ -82,7 +82,7 @@ class Protection:
 
 
 def promised(guarantee: Guarantee, parameters: int) -> Protection:
-    """The very noise that `make_promise` gives under a guarantee: Laplace if it is pure, else Gaussian."""
+    """The very noise that `make_commitment` gives under a guarantee: Laplace if it is pure, else Gaussian."""
     norm = mechanism_norm(guarantee)
 
     def noise(records: int, clip: float, answers: int) -> Imitation:
@@ -115,7 +115,7 @@ def simulate_rule(
             asking = np.flatnonzero(met[:, k] == owner).tolist()
             questions = np.stack([rule.question(states[r], owner) for r in asking])
             for r, exact in zip(asking, _answers(scene, owner, questions, clip, protection.norm), strict=True):
-                answer = noise[owner].imitate(SimulatedVector(exact), stream)
+                answer = noise[owner].simulate_noise(SimulatedVector(exact), stream)
                 states[r] = rule.absorb(states[r], owner, answer)
     return states
 
@@ -130,29 +130,29 @@ def _answers(scene: Scene, owner: int, questions: FloatArray, clip: float, norm:
     return clipped_average_gradients(scene.objective.loss, scene.samples[owner], different, clip, norm)[place.ravel()]
 
 
-def newton_prospect(
+def newton_prediction(
     scene: Scene, protection: Protection, start: FloatArray, choices: Sequence[int] = ANSWERS
-) -> Prospect:
+) -> NewtonPrediction:
     """The clip and number of answers that the public rows recommend."""
-    return best_prospect(
+    return best_prediction(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations={k: [noise.deviation for noise in protection.of(scene.records, 1.0, k)] for k in choices},
+        deviations={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
         norm=protection.norm,
         start=start,
     )
 
 
-def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, Prospect]:
+def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
     """ψ of public Newton in every run, and the clip, number of answers and ψ that were foreseen."""
     start = minimise(scene.objective, scene.public)
-    plan = newton_prospect(scene, protection, start)
+    plan = newton_prediction(scene, protection, start)
     rule = NewtonRule.of(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.deviation for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,

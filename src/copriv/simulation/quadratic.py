@@ -17,7 +17,7 @@ from numba import prange, set_num_threads
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
-from copriv.losses.quadratic import Statistics as Statistics  # noqa: PLC0414 - whoever simulates needs them
+from copriv.losses.quadratic import SufficientStatistics as SufficientStatistics  # noqa: PLC0414 - whoever simulates needs them
 from copriv.rules.paper import PaperRule, meet, midpoint
 from copriv.vectors import CORES, FloatArray, IntArray, compiled, compiled_parallel
 
@@ -52,7 +52,7 @@ class Paths:
 
 def simulate(
     rule: PaperRule,
-    statistics: Sequence[Statistics],
+    statistics: Sequence[SufficientStatistics],
     noise: Noise,
     *,
     horizon: int,
@@ -74,7 +74,7 @@ def simulate(
     kinds = np.arange(rule.owners) if statistic_of is None else statistic_of
     _require(rule, statistics, noise, kinds)
     counts = np.bincount(kinds, minlength=len(statistics)).tolist()
-    joint = Statistics.joint(statistics, counts)
+    joint = SufficientStatistics.joint(statistics, counts)
     best = joint.fitness(joint.minimiser(rule.regularization), rule.regularization)
     state, packed = _State.begin(rule, noise, runs), _pack(rule, noise, kinds)
     streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
@@ -108,7 +108,7 @@ class _State:
         )
 
 
-def _require(rule: PaperRule, statistics: Sequence[Statistics], noise: Noise, kinds: IntArray) -> None:
+def _require(rule: PaperRule, statistics: Sequence[SufficientStatistics], noise: Noise, kinds: IntArray) -> None:
     if noise.deviations.size != rule.owners or noise.caps.size != rule.owners or kinds.size != rule.owners:
         raise BadInput(
             f"noise for {noise.deviations.size} and statistics for {kinds.size} of {rule.owners} owners",
@@ -146,9 +146,9 @@ def draw_unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Ge
 
 def _advance(
     rule: PaperRule,
-    statistics: Sequence[Statistics],
+    statistics: Sequence[SufficientStatistics],
     packed: FloatArray,
-    joint: Statistics,
+    joint: SufficientStatistics,
     best: float,
     met: npt.NDArray[np.int32],
     unit: FloatArray,

@@ -19,7 +19,7 @@ from copriv.vectors import FloatArray, Norm
 class Radial:
     """Noise of scale b in so many dimensions.
 
-    >>> Radial(scale=2.0, parameters=8).deviation
+    >>> Radial(scale=2.0, parameters=8).noise_std
     6.0
     """
 
@@ -28,11 +28,11 @@ class Radial:
     norm = Norm.L2
 
     @property
-    def deviation(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation on each coordinate: √(p + 1)·b."""
         return math.sqrt(self.parameters + 1) * self.scale
 
-    def imitate(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
+    def simulate_noise(self, exact: SimulatedVector, generator: np.random.Generator) -> FloatArray:
         """Exact answer plus noise from a seeded stream."""
         direction = generator.normal(size=self.parameters)
         length = generator.gamma(self.parameters, self.scale)

@@ -19,8 +19,8 @@ from copriv.protocol.text import plain
 from copriv.protocol.wire import decode_reply, encode
 from copriv.schedule.trace import Meeting
 from copriv.transport import subjects
+from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.link import Link, Session, Unreachable, connect, pauses
-from copriv.transport.manners import Manners
 from copriv.transport.reception import Reception
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class NatsLearner:
         instance: a fresh word for this process.
     """
 
-    def __init__(self, link: Link, manners: Manners, instance: str) -> None:
+    def __init__(self, link: Link, manners: ConnectionPolicy, instance: str) -> None:
         self._link = link
         self._manners = manners
         self._instance = instance

@@ -33,7 +33,7 @@ class Dismissed(CoprivError):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OwnerEndpoint:
     """What an owner brings to a study.
 
     Args:
@@ -61,7 +61,7 @@ class Desk:
     witnesses: Callable[[str], bool] = lambda _receipt: True
 
 
-async def serve(desk: Desk, link: Link) -> tuple[float, ...]:
+async def serve(desk: OwnerEndpoint, link: Link) -> tuple[float, ...]:
     """Answer until the study ends, and return its model.
 
     Raises:
@@ -94,7 +94,7 @@ async def serve(desk: Desk, link: Link) -> tuple[float, ...]:
 class _Visit:
     """One session with the broker, from hello to its end."""
 
-    desk: Desk
+    desk: OwnerEndpoint
     session: Session
     outcome: asyncio.Future[tuple[float, ...] | None] = field(init=False)
     roll: asyncio.Event = field(default_factory=asyncio.Event)

@@ -29,7 +29,7 @@ from copriv.protocol.meeting import (
 from copriv.protocol.messages import LONGEST_TEXT
 from copriv.protocol.text import plain
 from copriv.transport import subjects
-from copriv.transport.manners import Account, Manners
+from copriv.transport.connection_policy import Account, ConnectionPolicy
 
 _MOST_CLAIMS = 16
 _MOST_FIGURES = 8
@@ -63,7 +63,7 @@ class Reception:
 
     def __init__(
         self,
-        manners: Manners,
+        manners: ConnectionPolicy,
         speak: Callable[[str, bytes], Awaitable[None]],
         probe: Callable[[str], Awaitable[bool]],
         clock: Callable[[], float] = time.monotonic,

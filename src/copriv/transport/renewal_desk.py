@@ -18,7 +18,7 @@ from copriv.protocol.text import plain
 from copriv.transport import subjects
 from copriv.transport.authority import certify_client, identity_of
 from copriv.transport.certificates import identity_in, life_of, signed_by, written
-from copriv.transport.headquarters import Headquarters, Member
+from copriv.transport.learner_workspace import LearnerWorkspace, Member
 from copriv.transport.link import Session
 from copriv.transport.request import public_key_of
 
@@ -40,7 +40,7 @@ class RenewalDesk:
         clock: what time it is.
     """
 
-    quarters: Headquarters
+    quarters: LearnerWorkspace
     tell: Callable[[str], None]
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     last: dict[str, float] = field(default_factory=dict)

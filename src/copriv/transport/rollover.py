@@ -11,10 +11,10 @@ from datetime import datetime
 from copriv.errors import BadInput
 from copriv.transport.authority import AUTHORITY_DAYS, make_authority
 from copriv.transport.certificates import life_of
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 
 
-def roll(quarters: Headquarters, now: datetime, days: float = AUTHORITY_DAYS) -> None:
+def roll(quarters: LearnerWorkspace, now: datetime, days: float = AUTHORITY_DAYS) -> None:
     """A second authority, which signs from now on. The broker trusts it before anybody has a certificate of it."""
     with quarters.locked():
         keys = quarters.keys
@@ -30,7 +30,7 @@ def roll(quarters: Headquarters, now: datetime, days: float = AUTHORITY_DAYS) ->
         keys.sign_with(made)
 
 
-def retire(quarters: Headquarters, now: datetime, *, force: bool = False) -> list[str]:
+def retire(quarters: LearnerWorkspace, now: datetime, *, force: bool = False) -> list[str]:
     """Drop every authority but the one that signs; who depends on one of them is named, and locked out if forced."""
     with quarters.locked():
         keys = quarters.keys
@@ -53,7 +53,7 @@ def retire(quarters: Headquarters, now: datetime, *, force: bool = False) -> lis
         return left
 
 
-def dependents(quarters: Headquarters, now: datetime) -> list[str]:
+def dependents(quarters: LearnerWorkspace, now: datetime) -> list[str]:
     """The owners that may hold a certificate of an authority that no longer signs. Who is not on record may, too."""
     keys, owners = quarters.keys, quarters.register().owners
     if len(keys.roots()) == 1:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from copriv.errors import CoprivError
 from copriv.transport.certificates import life_of, written
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 600.0
 
@@ -29,7 +29,7 @@ class Upkeep:
         unheard: whether the broker has still to reload.
     """
 
-    quarters: Headquarters
+    quarters: LearnerWorkspace
     tell: Callable[[str], None]
     elsewhere: bool = False
     unheard: bool = False
@@ -59,9 +59,9 @@ class Upkeep:
 
 
 @contextmanager
-def kept_up(quarters: Headquarters, tell: Callable[[str], None], *, elsewhere: bool = False) -> Iterator[None]:
+def kept_up(quarters: LearnerWorkspace, tell: Callable[[str], None], *, elsewhere: bool = False) -> Iterator[None]:
     """Renew at once what is due, and go on renewing in a thread of its own until the block is left."""
-    upkeep, stop = Upkeep(Headquarters(quarters.folder), tell, elsewhere), threading.Event()
+    upkeep, stop = Upkeep(LearnerWorkspace(quarters.folder), tell, elsewhere), threading.Event()
     upkeep.look(datetime.now(UTC))
     thread = threading.Thread(target=_keep_looking, args=(upkeep, stop), daemon=True)
     thread.start()

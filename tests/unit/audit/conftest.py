@@ -16,40 +16,42 @@ from copriv.losses.sample import Sample
 from copriv.privacy.calibration import calibrate
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import Sensitivity
-from copriv.simulation.responder import SimulatedResponder
+from copriv.runtime.simulated_responder import SimulatedResponder
 from copriv.vectors import Norm
 
 OWNERS = 10
 
 
-def _with_mechanism(promise, mechanism):
-    return replace(promise, calibration=replace(promise.calibration, mechanism=mechanism))
+def _with_mechanism(commitment, mechanism):
+    return replace(commitment, calibration=replace(commitment.calibration, mechanism=mechanism))
 
 
 def half_noise(claim):
-    promise = honest_promise(claim)
-    mechanism = promise.calibration.mechanism
-    return build_subject(claim, promise=_with_mechanism(promise, type(mechanism)(mechanism.scale / 2)))
+    commitment = honest_promise(claim)
+    mechanism = commitment.calibration.mechanism
+    return build_subject(claim, commitment=_with_mechanism(commitment, type(mechanism)(mechanism.scale / 2)))
 
 
 def l2_bound_used_as_l1(claim):
     """Theorem 1 of the paper as printed: gradients clipped in L2, Laplace noise for a change of 2C/n in L1."""
-    return build_subject(claim, promise=replace(honest_promise(claim), norm=Norm.L2))
+    return build_subject(claim, commitment=replace(honest_promise(claim), norm=Norm.L2))
 
 
 def no_cap(claim):
     """Every answer gets the noise of T/N answers, and T are given."""
     fewer = honest_promise(claim.over(max(1, claim.answers // OWNERS)))
-    return build_subject(claim, promise=_with_mechanism(honest_promise(claim), fewer.calibration.mechanism))
+    return build_subject(claim, commitment=_with_mechanism(honest_promise(claim), fewer.calibration.mechanism))
 
 
 def numpy_noise(claim):
     generator = np.random.default_rng(5)
-    return build_subject(claim, make_responder=lambda sample, promise: SimulatedResponder(sample, promise, generator))
+    return build_subject(
+        claim, make_responder=lambda sample, commitment: SimulatedResponder(sample, commitment, generator)
+    )
 
 
 def clip_forgotten(claim):
-    return build_subject(claim, promise=replace(honest_promise(claim), clip=math.inf))
+    return build_subject(claim, commitment=replace(honest_promise(claim), clip=math.inf))
 
 
 def _with_sensitivity(claim, value):
@@ -57,7 +59,7 @@ def _with_sensitivity(claim, value):
     sensitivity = Sensitivity(value, claim.norm)
     calibration = calibrate(claim.guarantee, answers=claim.answers, sensitivity=sensitivity, parameters=claim.numbers)
     return build_subject(
-        claim, promise=replace(honest_promise(claim), sensitivity=sensitivity, calibration=calibration)
+        claim, commitment=replace(honest_promise(claim), sensitivity=sensitivity, calibration=calibration)
     )
 
 
@@ -79,11 +81,11 @@ def one_record_instead_of_two(claim):
 
 def packed_for_another_norm(claim):
     """Numbers above the diagonal count √2 times, and the sensitivity does not know."""
-    return build_subject(claim, promise=replace(honest_promise(claim), norm=Norm.L2))
+    return build_subject(claim, commitment=replace(honest_promise(claim), norm=Norm.L2))
 
 
 def any_record_accepted(claim):
-    return build_subject(claim, promise=replace(honest_promise(claim), row_norm=math.inf, target_bound=math.inf))
+    return build_subject(claim, commitment=replace(honest_promise(claim), row_norm=math.inf, target_bound=math.inf))
 
 
 OF_GRADIENTS = (half_noise, l2_bound_used_as_l1, no_cap, numpy_noise, clip_forgotten)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from copriv.audit import examination
 from copriv.audit.examination import Effort, confirm, examine
-from copriv.audit.verdict import Verdict
+from copriv.audit.result import AuditResult
 from copriv.audit.whole_reply import corpus
 from copriv.cli import audit_job
 from copriv.cli.audit import audit
@@ -100,7 +100,7 @@ def test_every_twin_of_moments_is_caught(claim_of, twin, generator, name, delta,
 
 def _verdict(passed):
     numbers = {"certified": 0.5, "claimed": 1.0, "statistic": 0.0, "threshold": 0.0, "answers": 1}
-    return Verdict(name="test", false_alarms=0.05, passed=passed, words="", **numbers)
+    return AuditResult(name="test", false_alarms=0.05, passed=passed, words="", **numbers)
 
 
 @pytest.mark.parametrize(("outcomes", "passed"), [([True], True), ([False, True], True), ([False, False], False)])
@@ -149,7 +149,7 @@ def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin, as
 
 
 def test_the_command_fails_where_a_reply_tells(copriv_audit, monkeypatch):
-    told = Verdict(**(_as_dict(_verdict(passed=False)) | {"name": "whole-reply", "words": "hello 1: records"}))
+    told = AuditResult(**(_as_dict(_verdict(passed=False)) | {"name": "whole-reply", "words": "hello 1: records"}))
     monkeypatch.setattr(audit_job, "audit_whole_reply", lambda *_given: told)
     done = copriv_audit("--draws", 600, "--answers", 50, "--asks", "moments")
     assert done.exit_code == 1
@@ -157,7 +157,9 @@ def test_the_command_fails_where_a_reply_tells(copriv_audit, monkeypatch):
 
 
 def test_a_bound_that_is_infinite_can_be_shown():
-    assert audit_job._numbers(Verdict(**(_as_dict(_verdict(passed=False)) | {"certified": np.inf})))[0] == "no bound"
+    assert (
+        audit_job._numbers(AuditResult(**(_as_dict(_verdict(passed=False)) | {"certified": np.inf})))[0] == "no bound"
+    )
 
 
 def _as_dict(verdict):

@@ -18,7 +18,7 @@ from copriv.audit.transcript import audit_transcript
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.privacy.sensitivity import of_moments
-from copriv.simulation.responder import SimulatedResponder
+from copriv.runtime.simulated_responder import SimulatedResponder
 from copriv.vectors import Norm
 
 DELTAS = [0.0, 1e-6]
@@ -55,12 +55,12 @@ def test_the_furthest_records_are_within_the_terms_and_near_the_bound(parameters
 @pytest.mark.parametrize("delta", DELTAS)
 def test_pairs_differ_in_one_record_and_by_the_change_of_the_claim(moments_of, delta):
     claim = moments_of(delta=delta)
-    (pair,), hidden, promise = canaries(claim), low_bits_pair(claim), honest_promise(claim)
+    (pair,), hidden, commitment = canaries(claim), low_bits_pair(claim), honest_promise(claim)
     for one in (pair, hidden):
         assert (one.first.columns != one.second.columns).any(axis=0).sum() == 1
-        promise.require_bounded(one.first)
-        promise.require_bounded(one.second)
-        exact = [promise.exact_answer(table, np.zeros(10)) for table in (one.first, one.second)]
+        commitment.require_bounded(one.first)
+        commitment.require_bounded(one.second)
+        exact = [commitment.exact_answer(table, np.zeros(10)) for table in (one.first, one.second)]
         np.testing.assert_allclose(exact, [one.origin, one.origin + one.shift], atol=1e-12)
     assert claim.norm.of(pair.shift) == pytest.approx(claim.change)
     assert not hidden.origin.any()
@@ -87,20 +87,20 @@ def test_no_neighbour_exceeds_the_declared_sensitivity_and_some_come_near(
 def test_a_sensitivity_that_forgets_what_owners_take_for_rounding_is_caught(moments_of, generator):
     """Records a billionth too long are let in, and move moments by two billionths more than √4.5."""
     claim = moments_of(delta=1e-6)
-    promise = honest_promise(claim)
-    smaller = replace(promise.sensitivity, value=np.sqrt(4.5) * (1 + 1e-10))
+    commitment = honest_promise(claim)
+    smaller = replace(commitment.sensitivity, value=np.sqrt(4.5) * (1 + 1e-10))
     verdict = audit_neighbours(
-        build_subject(claim, promise=replace(promise, sensitivity=smaller)), generator, tries=300
+        build_subject(claim, commitment=replace(commitment, sensitivity=smaller)), generator, tries=300
     )
     assert not verdict.passed
 
 
 def test_owners_accept_no_record_beyond_the_edge(moments_of):
-    promise = honest_promise(moments_of(parameters=1))
-    promise.require_bounded(Sample.of_rows([[EDGE]], [EDGE]))
+    commitment = honest_promise(moments_of(parameters=1))
+    commitment.require_bounded(Sample.of_rows([[EDGE]], [EDGE]))
     for row, target in ((EDGE * (1 + 1e-12), 1.0), (1.0, EDGE * (1 + 1e-12))):
         with pytest.raises(BadInput):
-            promise.require_bounded(Sample.of_rows([[row]], [target]))
+            commitment.require_bounded(Sample.of_rows([[row]], [target]))
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -133,7 +133,7 @@ def test_the_canary_catches_an_l2_bound_used_as_l1(moments_of, twin, generator):
     """Seeded, as the margin is small: spread over many numbers a change hardly shows in Laplace noise."""
     subject = replace(
         twin("root_of_four_and_a_half_in_l1", moments_of(parameters=4)),
-        make_responder=lambda sample, promise: SimulatedResponder(sample, promise, generator),
+        make_responder=lambda sample, commitment: SimulatedResponder(sample, commitment, generator),
     )
     verdict = audit_canary(subject, canaries(subject.claim)[0], 6000, 0.95, generator, _ignore)[-1]
     assert not verdict.passed

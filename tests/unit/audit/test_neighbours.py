@@ -38,9 +38,9 @@ def test_a_forgotten_clip_is_caught(claim_of, twin, generator, delta):
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_declared_sensitivity_that_is_a_millionth_too_small_is_caught(claim_of, generator, delta):
-    promise = honest_promise(claim_of(delta=delta))
-    smaller = replace(promise.sensitivity, value=promise.sensitivity.value * (1 - 1e-6))
-    subject = build_subject(claim_of(delta=delta), promise=replace(promise, sensitivity=smaller))
+    commitment = honest_promise(claim_of(delta=delta))
+    smaller = replace(commitment.sensitivity, value=commitment.sensitivity.value * (1 - 1e-6))
+    subject = build_subject(claim_of(delta=delta), commitment=replace(commitment, sensitivity=smaller))
     assert not audit_neighbours(subject, generator, tries=400).passed
 
 

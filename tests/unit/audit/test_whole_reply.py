@@ -20,11 +20,11 @@ from copriv.audit.whole_reply import Case, audit_whole_reply, compare_all, corpu
 from copriv.cli.owner_serve import Log
 from copriv.cli.whole_reply_job import audited_house
 from copriv.losses.sample import Sample
-from copriv.owner import home, promise
-from copriv.owner.genesis import fingerprint_of_file
-from copriv.owner.home import Home
+from copriv.owner import workspace
+from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.owner import Owner
-from copriv.protocol import terms
+from copriv.owner.workspace import OwnerWorkspace
+from copriv.protocol import commitment, terms
 from copriv.protocol.messages import Refusal
 from copriv.protocol.wire import decode_reply, encode
 
@@ -89,9 +89,9 @@ def test_a_long_life_meets_every_kind_of_word(tmp_path):
 def receipts_that_hash_the_file():
     """Finding 1: the head of a chain that begins with the hash of the file."""
 
-    def open_ledger(home, draw):
-        head = fingerprint_of_file(home.folder.parent / f"records.{home.engagement.data.rpartition('.')[2]}")
-        return Home.open_ledger(home, lambda: hashlib.sha256((head + draw()).encode()).hexdigest())
+    def open_ledger(workspace, draw):
+        head = fingerprint_of_file(workspace.folder.parent / f"records.{workspace.engagement.data.rpartition('.')[2]}")
+        return OwnerWorkspace.open_ledger(workspace, lambda: hashlib.sha256((head + draw()).encode()).hexdigest())
 
     return replace(HOUSE, open_ledger=open_ledger)
 
@@ -100,10 +100,12 @@ def records_without_target_are_dropped():
     """Finding 2: what has no target is left out, and n counts the rest."""
 
     def prepare(engagement, study):
-        found = home.prepare(engagement, study)
+        found = workspace.prepare(engagement, study)
         used = found.sample.used
         sample = Sample.of_rows(found.sample.columns.T[used], found.sample.targets[used])
-        return replace(found, sample=sample, promise=home.promise_of(engagement, study.terms, sample.records))
+        return replace(
+            found, sample=sample, commitment=workspace.commitment_of(engagement, study.terms, sample.records)
+        )
 
     return replace(HOUSE, prepare=prepare)
 
@@ -119,9 +121,9 @@ def a_hello_that_knows_the_records():
 def a_log_that_counts():
     """A line for others about what was found in the file."""
 
-    def log(home, ledger, written):
-        logging.getLogger("copriv").info("%s", fingerprint_of_file(home.folder.parent / "records.csv"))
-        return HOUSE.log(home, ledger, written)
+    def log(workspace, ledger, written):
+        logging.getLogger("copriv").info("%s", fingerprint_of_file(workspace.folder.parent / "records.csv"))
+        return HOUSE.log(workspace, ledger, written)
 
     return replace(HOUSE, log=log)
 
@@ -147,7 +149,7 @@ def a_warning_about_a_record():
 
 def a_join_that_minds_a_record():
     def prepare(engagement, study):
-        found = home.prepare(engagement, study)
+        found = workspace.prepare(engagement, study)
         if not found.sample.used.all():
             raise ValueError("a record has no target")
         return found
@@ -172,7 +174,7 @@ def a_statement_that_minds_a_record():
     prepared = []
 
     def prepare(engagement, study):
-        prepared.append(home.prepare(engagement, study))
+        prepared.append(workspace.prepare(engagement, study))
         return prepared[-1]
 
     def state(study, hello, replies):
@@ -231,14 +233,14 @@ def test_a_box_without_bound_is_caught(monkeypatch, delta):
     study = Study("wide", {("model", "limit"): 1.7e308, ("privacy", "delta"): delta, ("privacy", "clip"): 1e-3})
     assert told(HOUSE, study, odds=(EXTREME,)) == [None]
     monkeypatch.setattr(terms, "RANGES", dict(terms.RANGES) | {"limit": (0.0, math.inf)})
-    monkeypatch.setattr(promise, "clipped_average_gradient", _naive_gradient)
+    monkeypatch.setattr(commitment, "clipped_average_gradient", _naive_gradient)
     [where] = told(HOUSE, study, odds=(EXTREME,))
     assert where is not None
 
 
 def test_an_answer_that_moves_too_far_is_caught(monkeypatch):
-    honest = promise.clipped_average_gradient
-    monkeypatch.setattr(promise, "clipped_average_gradient", lambda *given: 3 * honest(*given))
+    honest = commitment.clipped_average_gradient
+    monkeypatch.setattr(commitment, "clipped_average_gradient", lambda *given: 3 * honest(*given))
     assert told(HOUSE, odds=(EXTREME,)) == ["an exact answer moves further than declared"]
 
 
@@ -257,7 +259,7 @@ def test_a_record_that_moves_another_is_caught():
     """A standardisation fitted on the records themselves: every row depends on every record."""
 
     def prepare(engagement, study):
-        found = home.prepare(engagement, study)
+        found = workspace.prepare(engagement, study)
         targets = found.sample.targets
         return replace(found, sample=Sample.of_rows(found.sample.columns.T, (targets - targets.mean()) / 4))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.calibration import Judge
-from benchmarks.scenes import make_scene
+from benchmarks.datasets import make_scene
 
 from copriv.losses.sample import Sample
 

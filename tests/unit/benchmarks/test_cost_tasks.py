@@ -2,7 +2,7 @@
 
 import pytest
 from benchmarks import cost
-from benchmarks.scenes import BANKS, OTHERS
+from benchmarks.datasets import BANKS, OTHERS
 
 
 @pytest.fixture

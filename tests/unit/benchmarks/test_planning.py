@@ -1,4 +1,4 @@
-"""Plan against brute force, short: a few banks of the generator, a part of the grid."""
+"""LoadSpec against brute force, short: a few banks of the generator, a part of the grid."""
 
 from dataclasses import replace
 
@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 from benchmarks import planning
+from benchmarks.datasets import make_scene
 from benchmarks.grid import Ground, Setting, settings
 from benchmarks.peers import Table
-from benchmarks.scenes import make_scene
 
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
-from copriv.records.intake import Plan, take_in
+from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 
@@ -27,8 +27,8 @@ def draws():
     for seed in range(2):
         table = lending_like.generate(14_000, np.random.default_rng(seed)).lazy()
         order = np.random.default_rng(seed).permutation(14_000)
-        plan = Plan(TargetChoice("int_rate"), Partition(owners=4, records_per_owner=3000), public_rows=2000)
-        intake = take_in(table, plan, order=order)
+        plan = LoadSpec(TargetChoice("int_rate"), Partition(owners=4, records_per_owner=3000), public_rows=2000)
+        intake = load_consortium(table, plan, order=order)
         scene = make_scene(intake.public, [owner.sample for owner in intake.owners])
         found.append(planning.Draw(Table.of(scene), intake.dictionary))
     return found
@@ -53,9 +53,9 @@ def test_a_plan_that_does_not_look_at_the_public_rows_is_caught(draws, monkeypat
 
     def careless(draw, guarantee):
         study = sound(draw, guarantee)
-        calibration = replace(study.promises[0].calibration, answers=4)
+        calibration = replace(study.commitments[0].calibration, answers=4)
         terms = msgspec.structs.replace(study.terms, clip=10 * study.terms.clip)
-        return replace(study, terms=terms, promises=(replace(study.promises[0], calibration=calibration),))
+        return replace(study, terms=terms, commitments=(replace(study.commitments[0], calibration=calibration),))
 
     monkeypatch.setattr(planning, "plan", careless)
     assert planning.compare(draws, Guarantee.of(3), NEWTON[1:3], runs=8).ratio > 2 * planning.AIM

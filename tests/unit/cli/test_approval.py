@@ -10,9 +10,9 @@ import pytest
 
 from copriv.errors import BadInput
 from copriv.owner import approval as approvals
-from copriv.owner.genesis import begin, fingerprint_of_file
-from copriv.owner.home import Engagement, Home
+from copriv.owner.ledger_opening import begin, fingerprint_of_file
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import Enrollment, OwnerWorkspace
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import read_study
 from copriv.records import lending_like
@@ -39,7 +39,7 @@ def home(copriv, tmp_path):
     ):  # fmt: skip
         outcome = copriv(*command)
         assert outcome.code == 0, outcome.err
-    return Home(tmp_path / "owner")
+    return OwnerWorkspace(tmp_path / "owner")
 
 
 def _change(home, **changes):
@@ -90,14 +90,14 @@ FREE = ("host", "port", "rate")
 
 def _refusal(home):
     try:
-        Home(home.folder).require_approved()
+        OwnerWorkspace(home.folder).require_approved()
     except BadInput as problem:
         return problem.problem
     return None
 
 
 def test_every_field_of_an_engagement_is_either_covered_or_free():
-    assert {*CHANGES, *FREE} >= set(Engagement.__struct_fields__)
+    assert {*CHANGES, *FREE} >= set(Enrollment.__struct_fields__)
 
 
 def test_what_is_approved_is_served_and_the_way_to_the_broker_may_change(home):
@@ -120,7 +120,7 @@ def test_whatever_shapes_the_promise_cannot_be_exchanged(copriv, home, tmp_path)
         assert served.code == 2, name
         assert words in served.err.split("it differs in ")[1].splitlines()[0].split(", ")
         assert "copriv owner approve" in served.err
-        assert not Home(home.folder).is_approved()
+        assert not OwnerWorkspace(home.folder).is_approved()
         _restore(kept)
         assert _refusal(home) is None, name
 

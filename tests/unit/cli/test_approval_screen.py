@@ -12,11 +12,11 @@ from copriv.cli.approval_screen import TITLE, present
 from copriv.cli.study_sheet import study_rows
 from copriv.errors import BadInput
 from copriv.owner.approval import Subject
-from copriv.owner.home import Engagement, prepare
+from copriv.owner.workspace import Enrollment, prepare
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest
-from copriv.records.intake import take_public
+from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
-from copriv.simulation.plain_terms import plain_terms
 
 HOSTILE = "age\x1b[2J\x1b[1;1H[bold red]safe[/] \u202e"
 
@@ -43,7 +43,7 @@ def _study(frame, choice):
 
 def _screen(frame, choice, tmp_path):
     frame.write_parquet(tmp_path / "table.parquet")
-    engagement = Engagement(
+    engagement = Enrollment(
         owner="east",
         host="127.0.0.1",
         port=4222,
@@ -88,7 +88,7 @@ def test_a_label_says_what_is_positive(frame):
 
 
 def _engagement(tmp_path, **changes):
-    engagement = Engagement(
+    engagement = Enrollment(
         owner="east",
         host="broker.example.org",
         port=4333,
@@ -156,7 +156,7 @@ def test_gradients_and_losses_are_described_by_the_promise(frame, tmp_path):
     terms = {"evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.5}
     prepared, rows, _ = _rows(frame, tmp_path, terms, nano_epsilon=10**9)
     gradient, loss = _answers(rows)
-    scales = [part.calibration.mechanism.scale for part in prepared.promise.parts]
+    scales = [part.calibration.mechanism.scale for part in prepared.commitment.parts]
     assert gradient.startswith("at most 3 times: a noisy average gradient, 3 numbers")
     assert f"laplace noise of scale {scales[0]:.6g}" in gradient
     assert "ε = 0.75, 75% of what you promise" in gradient
@@ -171,7 +171,7 @@ def test_moments_are_not_called_gradients(frame, tmp_path):
         prepared, rows, shown = _rows(frame, tmp_path, terms, answers=1, delta=delta, accountant="zcdp")
         [moments] = _answers(rows)
         assert moments.startswith("once: noisy sums of second moments of your records (Σ xxᵀ and Σ xy), 9 numbers")
-        assert f"{noise} noise of scale {prepared.promise.calibration.mechanism.scale:.6g}" in moments
+        assert f"{noise} noise of scale {prepared.commitment.calibration.mechanism.scale:.6g}" in moments
         assert "100% of what you promise" in moments
         assert "average" not in shown
 

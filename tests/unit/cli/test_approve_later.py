@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.owner.home import Contact, Home
 from copriv.owner.owner import account_of
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import Contact, OwnerWorkspace
 from copriv.privacy.guarantee import Amount
 from copriv.records import lending_like
 
@@ -39,14 +39,14 @@ def join(copriv, tmp_path):
 
 
 def _ledger(name):
-    return closing(SqliteLedger(Path(Home(Path(name)).engagement.ledger)))
+    return closing(SqliteLedger(Path(OwnerWorkspace(Path(name)).engagement.ledger)))
 
 
 def _raise_budget(name, nano, delta=0.0):
     with _ledger(name) as ledger:
         budgets = {"epsilon": nano}
         ledger.open_epoch(
-            msgspec.structs.replace(Home(Path(name)).engagement, nano_epsilon=nano).guarantee, budgets, "me"
+            msgspec.structs.replace(OwnerWorkspace(Path(name)).engagement, nano_epsilon=nano).guarantee, budgets, "me"
         )
 
 
@@ -63,7 +63,7 @@ def _notes(outcome):
 def test_approving_later_shows_what_joining_shows(copriv, join, tmp_path):
     first = join("first", "--epsilon", "1")
     assert _notes(copriv("owner", "approve", "--folder", "first", "--yes"))[-1] == _notes(first)[-1]
-    _spend("first", Home(Path("first")).study.terms.digest(), 250_000_001)
+    _spend("first", OwnerWorkspace(Path("first")).study.terms.digest(), 250_000_001)
     _raise_budget("first", 9 * 10**9)
     table = pl.read_parquet("bank.parquet")
     pl.concat([table, table.head(1)]).write_parquet("newer.parquet")
@@ -97,7 +97,7 @@ def test_what_is_left_is_what_the_records_have_left(copriv, join):
     epsilon, answers = _left(copriv, "first")
     assert epsilon == pytest.approx(0.6)
     assert answers == 2
-    _spend("first", account_of(Home(Path("first")).study.terms.digest(), "gradient"), 250_000_000)
+    _spend("first", account_of(OwnerWorkspace(Path("first")).study.terms.digest(), "gradient"), 250_000_000)
     epsilon, answers = _left(copriv, "first")
     assert epsilon == pytest.approx(0.35)
     assert answers == 1
@@ -126,7 +126,7 @@ def test_a_billionth_is_shown(copriv, join):
 
 def test_status_shows_what_others_say_as_text(copriv, join):
     join("first", "--epsilon", "1")
-    home = Home(Path("first"))
+    home = OwnerWorkspace(Path("first"))
     home.note_contact(Contact("now", "dismissed\x1b[2J"))
     changed = msgspec.structs.replace(home.engagement, host="broker\x1b[2J")
     (home.folder / "engagement.json").write_bytes(msgspec.json.encode(changed))

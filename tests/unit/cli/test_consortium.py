@@ -12,7 +12,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.study_file import read_study
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 PAPER = ("--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
 
@@ -135,7 +135,7 @@ def test_a_plan_compares_every_rule_and_mechanism(copriv, drafted, tmp_path):
     told = json.loads(copriv("plan", *options, *quick, "--out", "plan.toml", "--json").out)
     ways = {(way["rule"], way["mechanism"]) for way in told["candidates"]}
     assert ways == {(r, m) for r in ("newton", "statistics", "averaged", "paper") for m in ("laplace", "gaussian")}
-    costs = [way["foreseen"] for way in told["candidates"]]
+    costs = [way["predicted"] for way in told["candidates"]]
     assert costs == sorted(costs)
     assert told["rule"] == told["candidates"][0]["rule"]
     assert (told["delta"] == 0) == (told["candidates"][0]["mechanism"] == "laplace")

@@ -12,7 +12,7 @@ import pytest
 from copriv.cli import export_job
 from copriv.cli.owner_serve import run_serve
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 PASSED_ON = {"model.json", "privacy.json", "privacy.html", "schedule.json"}
 

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from copriv.cli.owner_serve import run_serve
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 from copriv.transport.authority import issue_client
 from copriv.transport.certificates import identity_in, is_for_key, life_of, read_certificate
 from copriv.transport.credentials import read_credentials, write_credentials
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 
 NAMES = ("east", "north")
 
@@ -70,7 +70,7 @@ def _private_keys(folder):
 
 def test_no_file_that_the_learner_can_read_holds_an_owners_key(copriv, joined, tmp_path):
     """The learner's folder, and all that passes between: only authority, broker and learner have keys there."""
-    keys = Headquarters(tmp_path / "learner").keys
+    keys = LearnerWorkspace(tmp_path / "learner").keys
     known = [keys.signing().certificate, *keys.own().values()]
     public = [read_certificate(certificate).public_key() for certificate in known]
     found = [key.public_key() for key in _private_keys(tmp_path / "learner")]
@@ -116,7 +116,7 @@ def test_a_study_of_owners_whose_keys_stayed_home(copriv, joined, tmp_path):
 
 def test_certificates_past_their_half_life_are_renewed_while_a_study_runs(copriv, joined, tmp_path):
     """By the commands themselves; north comes when east has its new certificate."""
-    quarters, home = Headquarters(tmp_path / "learner"), tmp_path / "home-east"
+    quarters, home = LearnerWorkspace(tmp_path / "learner"), tmp_path / "home-east"
     early, old = datetime.now(UTC) - timedelta(hours=20), read_credentials(home / "owner.key")
     write_credentials(
         home / "owner.key", issue_client(quarters.keys.signing(), identity_in(old.certificate), early, 1.5)
@@ -169,7 +169,7 @@ def test_join_wants_the_answer_to_its_own_request(copriv, approved, tmp_path):
 
 def test_the_way_back_after_a_certificate_has_expired(copriv, joined, tmp_path):
     """Off for months: a clear error with its remedy, and the remedy works; nothing else has changed."""
-    quarters, file = Headquarters(tmp_path / "learner"), tmp_path / "home-east" / "owner.key"
+    quarters, file = LearnerWorkspace(tmp_path / "learner"), tmp_path / "home-east" / "owner.key"
     identity = identity_in(read_credentials(file).certificate)
     long_ago = datetime.now(UTC) - timedelta(hours=20)
     write_credentials(file, issue_client(quarters.keys.signing(), identity, long_ago, days=0.5))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from copriv.owner.genesis import begin_open, fingerprint_of_file
+from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
 from copriv.owner.pending import joining_alone, unfinished
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -20,7 +20,7 @@ from copriv.records import lending_like
 _DIE = """
 import os, sys
 from copriv.cli import main
-from copriv.owner import home, registry
+from copriv.owner import registry, workspace
 
 place = sys.argv.pop(1)
 
@@ -31,7 +31,7 @@ def dying(do, name):
         return do(*given, **named)
     return call
 
-home.write_for_owner = dying(home.write_for_owner, "write")
+workspace.write_for_owner = dying(workspace.write_for_owner, "write")
 registry.Registry.register = dying(registry.Registry.register, "register")
 registry.Registry.keep_split = dying(registry.Registry.keep_split, "split")
 main.main()

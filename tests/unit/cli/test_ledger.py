@@ -58,8 +58,8 @@ def test_a_ledger_with_delta_counts_in_rho(copriv, data):
 
 
 def test_a_ledger_may_have_a_pure_and_a_gaussian_account(copriv, data, tmp_path):
-    promise = ("--epsilon", "1", "--delta", "1e-6", "--pure", "0.25")
-    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *promise, "--json")
+    commitment = ("--epsilon", "1", "--delta", "1e-6", "--pure", "0.25")
+    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *commitment, "--json")
     pure, gaussian = json.loads(outcome.out)["accounts"]
     assert (pure["currency"], pure["budget"], gaussian["currency"]) == ("nano-epsilon", 250_000_000, "nano-rho")
     assert gaussian["budget"] == allowed_rho(Guarantee.of("0.75", 1e-6), "pld")
@@ -74,8 +74,8 @@ def test_a_ledger_may_have_a_pure_and_a_gaussian_account(copriv, data, tmp_path)
 
 
 def test_a_pure_promise_has_nothing_to_set_aside(copriv, data):
-    promise = ("--epsilon", "1", "--pure", "0.25")
-    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *promise)
+    commitment = ("--epsilon", "1", "--pure", "0.25")
+    outcome = copriv("ledger", "init", "both.sqlite", "--owner", "x", "--data", data, *commitment)
     assert outcome.code == 2
     assert "0.25 of epsilon = 1" in outcome.err
 

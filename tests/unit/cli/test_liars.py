@@ -13,7 +13,7 @@ from copriv.errors import CoprivError
 from copriv.owner.owner import Owner
 from copriv.protocol.wire import decode_query
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 LIAR = "north"
 

@@ -10,8 +10,8 @@ from copriv.audit import odd_records
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.raw_table import FEW, USUAL, write_table
 from copriv.owner import joining
-from copriv.owner.genesis import begin
-from copriv.simulation.rehearsal import free_port
+from copriv.owner.ledger_opening import begin
+from copriv.runtime.rehearsal import free_port
 
 NAMES = {"target missing", "largest", "control characters and escapes", "markup", "an empty line", "a very long cell"}
 ODDS = [odd for odd in odd_records.NARROW if odd.name in NAMES]

@@ -12,7 +12,7 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.records import lending_like
-from copriv.simulation.rehearsal import free_port
+from copriv.runtime.rehearsal import free_port
 
 QUICK = ("--target", "int_rate", "--rule", "statistics", "--features", "3")
 

@@ -12,8 +12,8 @@ import pytest
 
 from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.dataset_ledger import Word, open_settled, settle
-from copriv.owner.genesis import begin, fingerprint_of_file
 from copriv.owner.joining import require_registered
+from copriv.owner.ledger_opening import begin, fingerprint_of_file
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee

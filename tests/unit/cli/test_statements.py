@@ -12,7 +12,7 @@ import pytest
 
 from copriv import __version__
 from copriv.owner.entries import Enrolled
-from copriv.owner.genesis import begin, begin_open
+from copriv.owner.ledger_opening import begin, begin_open
 from copriv.owner.owner import account_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -193,11 +193,11 @@ def test_show_names_studies_and_speaks_in_epsilon(copriv, bank):
 
 
 @pytest.mark.parametrize(
-    ("promise", "words"), [(("1000000000",), "e^1e+09"), (("1", "--delta", "0.9"), "δ = 0.9"), (("12",), "e^12")]
+    ("commitment", "words"), [(("1000000000",), "e^1e+09"), (("1", "--delta", "0.9"), "δ = 0.9"), (("12",), "e^12")]
 )
-def test_a_weak_promise_is_called_that_in_every_place(copriv, tmp_path, promise, words):
+def test_a_weak_promise_is_called_that_in_every_place(copriv, tmp_path, commitment, words):
     (tmp_path / "loans.csv").write_text("a,b\n1,2\n")
-    made = copriv("ledger", "init", "weak.sqlite", "--owner", "x", "--data", "loans.csv", "--epsilon", *promise)
+    made = copriv("ledger", "init", "weak.sqlite", "--owner", "x", "--data", "loans.csv", "--epsilon", *commitment)
     assert words in made.out
     for command in (("show",), ("statement",), ("show", "--json"), ("statement", "--json")):
         assert words in copriv("ledger", command[0], "weak.sqlite", *command[1:]).out

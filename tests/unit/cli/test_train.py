@@ -340,7 +340,7 @@ def test_rules_with_few_answers_spend_what_was_promised(rules, rule, delta, tmp_
     for entry in told["spent"]:
         assert entry["answers"] == entry["most_answers"]
         assert 0.95 * 5 < entry["epsilon"] <= 5
-    assert told["foreseen"] > 0
+    assert told["predicted"] > 0
     schedule = json.loads((tmp_path / "run" / "schedule.json").read_text())
     assert len(schedule["meetings"]) == told["horizon"]
 
@@ -353,7 +353,7 @@ def test_the_default_rule_is_the_one_that_should_cost_the_least(rules):
         rule: json.loads(rules("--rule", rule, "--epsilon", "1", "--simulate", "--seed", "3", "--out", rule).out)
         for rule in ("statistics", "averaged", "paper")
     }
-    assert all(best["foreseen"] <= told["foreseen"] for told in others.values())
+    assert all(best["predicted"] <= told["predicted"] for told in others.values())
     assert best["relative_fitness"] < min(told["relative_fitness"] for told in others.values())
 
 

@@ -71,7 +71,7 @@ def test_a_run_has_exactly_the_terms_of_the_study(plan, train, tables, rule):
 def test_what_the_public_rows_foretold_is_told_again(plan, train):
     planned = plan(*RULES["newton"])
     told = json.loads(train().out)
-    assert told["foreseen"] == pytest.approx(planned["foreseen"], rel=0.3)  # banks of other sizes than planned
+    assert told["predicted"] == pytest.approx(planned["predicted"], rel=0.3)  # banks of other sizes than planned
     assert told["relative_fitness"] < 1
 
 

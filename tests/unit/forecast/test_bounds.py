@@ -10,7 +10,7 @@ from copriv.errors import BadInput
 from copriv.forecast import bounds
 from copriv.forecast.bounds import Setting
 from copriv.forecast.moments import paper_moments
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.rules.paper import PaperRule, step_from_rho
 
 P, LIMIT, RECORDS = 3, 1.0, 600
@@ -28,7 +28,9 @@ def exact_distance(setting, meetings):
     rows = generator.normal(size=(2000, P))
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
     targets = np.clip(rows @ [0.5, -0.4, 0.3] + 0.1 * generator.normal(size=2000), -1, 1)
-    part = Statistics(2 * rows.T @ rows / 2000, 2 * rows.T @ targets / 2000, float(np.mean(targets**2)), RECORDS)
+    part = SufficientStatistics(
+        2 * rows.T @ rows / 2000, 2 * rows.T @ targets / 2000, float(np.mean(targets**2)), RECORDS
+    )
     n = setting.owners
     step = step_from_rho(setting.rho, horizon=setting.horizon, strong_convexity=setting.strong_convexity)
     rule = PaperRule(P, (RECORDS,) * n, (1 / n,) * n, step, setting.strong_convexity / 2, LIMIT)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from copriv.forecast import averaged_end, condensed
-from copriv.forecast.averaged_alike import follow_averaged
-from copriv.forecast.averaged_end import end_averaged
-from copriv.forecast.condensed import condense, condense_but_the_loudest, gauss
-from copriv.forecast.kinds import Kinds
-from copriv.forecast.landscape import Landscape
-from copriv.forecast.paper_alike import follow_paper
-from copriv.forecast.settings import _best_step
-from copriv.losses.quadratic import Statistics
+from copriv.forecast import moments_averaged_final, owner_quadrature
+from copriv.forecast.moments_averaged import follow_averaged
+from copriv.forecast.moments_averaged_final import end_averaged
+from copriv.forecast.moments_paper import follow_paper
+from copriv.forecast.owner_groups import OwnerGroups
+from copriv.forecast.owner_quadrature import condense, condense_but_the_loudest, gauss
+from copriv.forecast.spectrum import Spectrum
+from copriv.losses.quadratic import SufficientStatistics
+from copriv.planning.search import _best_step
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import availability
@@ -34,15 +34,15 @@ def landscape():
     chance = np.random.default_rng(0)
     rows = chance.normal(size=(2000, 4)) / 2 * np.linspace(0.3, 1.0, 4)
     targets = rows @ [0.6, -0.4, 0.3, 0.2] + 0.3 * chance.normal(size=2000)
-    part = Statistics(2 * rows.T @ rows / 2000, 2 * rows.T @ targets / 2000, float(np.mean(targets**2)), 2000)
-    return Landscape.of(part, LAMBDA, np.diag([0.1, 0.2, 0.1, 0.3]))
+    part = SufficientStatistics(2 * rows.T @ rows / 2000, 2 * rows.T @ targets / 2000, float(np.mean(targets**2)), 2000)
+    return Spectrum.of(part, LAMBDA, np.diag([0.1, 0.2, 0.1, 0.3]))
 
 
 def crowd(sizes, noise, rates):
     chance = np.random.default_rng(3)
     records = [int(n) for n in SIZES[sizes](chance)]
     gammas = tuple(availability(RATES[rates]).tolist())
-    return records, gammas, Kinds.of(records, gammas, NOISE[noise](records, chance), [1 / n for n in records])
+    return records, gammas, OwnerGroups.of(records, gammas, NOISE[noise](records, chance), [1 / n for n in records])
 
 
 def paper_cost(landscape, records, gammas, kinds, turn=1.5):
@@ -101,7 +101,7 @@ def test_the_loudest_owner_still_wanders_as_far(landscape):
 
 
 def test_few_kinds_stay_as_they_are():
-    kinds = Kinds.of([10, 20, 30], [1 / 3] * 3, [1.0, 2.0, 3.0])
+    kinds = OwnerGroups.of([10, 20, 30], [1 / 3] * 3, [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(condense(kinds, 3).shares, kinds.shares)
     assert condense_but_the_loudest(kinds, 3) is kinds
 
@@ -125,8 +125,8 @@ def test_variances_never_become_negative():
     points = np.linspace(1, 2, 40)
     masses = np.where(np.arange(40) == 13, 1e6, 1e-6)
     nodes, _ = gauss(points, np.ones(40), 6)
-    assert np.any(masses @ condensed._interpolation(points, nodes) < 0)
-    handed = condensed._hand_over(points, masses, nodes)
+    assert np.any(masses @ owner_quadrature._interpolation(points, nodes) < 0)
+    handed = owner_quadrature._hand_over(points, masses, nodes)
     assert np.all(handed >= 0)
     assert handed.sum() == pytest.approx(masses.sum())
 
@@ -154,7 +154,7 @@ def test_the_end_is_that_of_the_whole_way(landscape, horizon, step):
     ],
 )
 def test_a_mistake_in_the_squaring_is_seen(landscape, mistaken, old, new):
-    twin = mistaken(averaged_end, old, new)
+    twin = mistaken(moments_averaged_final, old, new)
     records, _, kinds = crowd("uniform", "all promises", "equal")
     rule = AveragedRule(4, tuple(records), 0.05, 601, LAMBDA, 9.0)
     exact = follow_averaged(rule, landscape, kinds).end(landscape)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from copriv.errors import BadInput
-from copriv.forecast import averaged_alike, moments, paper_alike
-from copriv.forecast.apart import follow_averaged_apart, follow_paper_apart
-from copriv.forecast.kinds import Kinds
-from copriv.forecast.landscape import Landscape
+from copriv.forecast import moments, moments_averaged, moments_paper
 from copriv.forecast.moments import averaged_moments, paper_moments, tell
-from copriv.losses.quadratic import Statistics
+from copriv.forecast.moments_heterogeneous import follow_averaged_apart, follow_paper_apart
+from copriv.forecast.owner_groups import OwnerGroups
+from copriv.forecast.spectrum import Spectrum
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import CentralStep, PaperRule
 from copriv.schedule.poisson import availability
@@ -34,7 +34,9 @@ def make_statistics(records, parameters=3, seed=0, tilt=0.0):
     rows = generator.normal(size=(records, parameters)) / 2 * np.linspace(0.6, 1.2, parameters)
     truth = np.linspace(-0.6, 0.7, parameters) + tilt
     targets = rows @ truth + 0.3 * generator.normal(size=records)
-    return Statistics(2 * rows.T @ rows / records, 2 * rows.T @ targets / records, float(np.mean(targets**2)), records)
+    return SufficientStatistics(
+        2 * rows.T @ rows / records, 2 * rows.T @ targets / records, float(np.mean(targets**2)), records
+    )
 
 
 @dataclass(frozen=True)
@@ -142,13 +144,13 @@ def _alike(rule):
 
 @pytest.mark.parametrize(("old", "new"), PAPER_MISTAKES)
 def test_a_mistake_in_one_coefficient_of_algorithm_1_fails_the_test(mistaken, monkeypatch, old, new):
-    monkeypatch.setattr(moments, "follow_paper", mistaken(paper_alike, old, new).follow_paper)
+    monkeypatch.setattr(moments, "follow_paper", mistaken(moments_paper, old, new).follow_paper)
     assert np.max(errors(_alike("paper"))) > 3
 
 
 @pytest.mark.parametrize(("old", "new"), AVERAGED_MISTAKES)
 def test_a_mistake_in_one_coefficient_of_averaged_steps_fails_the_test(mistaken, monkeypatch, old, new):
-    monkeypatch.setattr(moments, "follow_averaged", mistaken(averaged_alike, old, new).follow_averaged)
+    monkeypatch.setattr(moments, "follow_averaged", mistaken(moments_averaged, old, new).follow_averaged)
     assert np.max(errors(_alike("averaged"))) > 3
 
 
@@ -182,14 +184,14 @@ def _differing(rule, sizes, gammas, scale, draws):
     """Simulated f(θ) − f* for owners whose offsets are drawn anew, and the moments that foretell its mean."""
     base, generator = make_statistics(2000), np.random.default_rng(3)
     spread = scale * np.diag([1.0, 0.5, 2.0])
-    landscape = Landscape.of(base, LAMBDA, spread)
-    kinds = Kinds.of(sizes, gammas, [0.1] * len(sizes), [1 / n for n in sizes])
+    landscape = Spectrum.of(base, LAMBDA, spread)
+    kinds = OwnerGroups.of(sizes, gammas, [0.1] * len(sizes), [1 / n for n in sizes])
     noise = Noise("gaussian", np.full(len(sizes), 0.1), np.full(len(sizes), 10**6))
     excess = []
     for draw in range(draws):
         moved = [generator.multivariate_normal(np.zeros(3), spread / n) for n in sizes]
         parts = [replace(base, offset=base.offset + d, records=n) for d, n in zip(moved, sizes, strict=True)]
-        joint = Statistics.joint(parts)
+        joint = SufficientStatistics.joint(parts)
         best = joint.fitness(joint.minimiser(LAMBDA), LAMBDA)
         if isinstance(rule, PaperRule):
             psi = simulate(rule, parts, noise, horizon=100, runs=4, seed=draw).psi[:, -1]
@@ -197,9 +199,9 @@ def _differing(rule, sizes, gammas, scale, draws):
             psi = simulate_averaged(rule, parts, noise, runs=4, seed=draw, availability=gammas).psi
         excess.append(psi.mean() * best)
     path = (
-        paper_alike.follow_paper(rule, landscape, kinds, 100)
+        moments_paper.follow_paper(rule, landscape, kinds, 100)
         if isinstance(rule, PaperRule)
-        else averaged_alike.follow_averaged(rule, landscape, kinds)
+        else moments_averaged.follow_averaged(rule, landscape, kinds)
     )
     return np.asarray(excess), tell(path, landscape).expected[-1] * landscape.best
 
@@ -234,7 +236,7 @@ def test_the_kernel_of_averaged_steps_is_the_rule():
 
 
 def test_equal_owners_are_one_kind_however_many():
-    kinds = Kinds.of([10] * 5000, [1 / 5000] * 5000, [1.0] * 5000)
+    kinds = OwnerGroups.of([10] * 5000, [1 / 5000] * 5000, [1.0] * 5000)
     assert kinds.counts.tolist() == [5000.0]
     assert kinds.owners == 5000
 
@@ -246,7 +248,7 @@ def test_equal_owners_are_one_kind_however_many():
 )  # fmt: skip
 def test_owners_that_make_no_sense_are_refused(records, gammas, noise):
     with pytest.raises(BadInput):
-        Kinds.of(records, gammas, noise)
+        OwnerGroups.of(records, gammas, noise)
 
 
 def test_statistics_of_other_owners_and_an_empty_horizon_are_refused():

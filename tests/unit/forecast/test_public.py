@@ -8,17 +8,17 @@ import pytest
 from copriv.errors import BadInput
 from copriv.forecast import public
 from copriv.forecast.forecast import Forecast, jackknife
+from copriv.forecast.newton import NewtonForecast, best_prediction
 from copriv.forecast.public import PublicView
-from copriv.forecast.settings import Choice, Owners, forecast_averaged, forecast_newton, forecast_paper
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.quadratic import Statistics
+from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
+from copriv.planning.search import Fixed, Owners, forecast_averaged, forecast_newton, forecast_paper
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
-from copriv.rules.prospect import Prospects, best_prospect
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.quadratic import Noise, simulate
 from copriv.vectors import Norm
@@ -52,7 +52,7 @@ SURE = PublicView.of(population(200_000, 7), LAMBDA)
 
 def measured(forecast, who, seed):
     """ψ of one consortium of fresh owners, averaged over runs; caps count, no clip."""
-    parts = [Statistics.of(population(n, 1000 * seed + i)) for i, n in enumerate(who.records)]
+    parts = [SufficientStatistics.of(population(n, 1000 * seed + i)) for i, n in enumerate(who.records)]
     caps = who.caps(forecast.horizon)
     noise = Noise("laplace", forecast.clip * np.asarray(who.promised(caps)), np.asarray(caps))
     if forecast.rule == "paper":
@@ -66,7 +66,7 @@ def measured(forecast, who, seed):
 @pytest.mark.parametrize("make", [forecast_paper, forecast_averaged])
 def test_what_is_forecast_is_measured_on_owners_nobody_has_seen(make, epsilon):
     who = owners((1500, 500, 2500, 1500), epsilon, rates=(1.0, 1.0, 1.0, 1.0))
-    forecast = make(VIEW, OBJECTIVE, who, Choice(horizon=200))
+    forecast = make(VIEW, OBJECTIVE, who, Fixed(horizon=200))
     psi = np.stack([measured(forecast, who, seed) for seed in range(1, 13)])
     assert forecast.relative_fitness == pytest.approx(psi.mean(), rel=0.15)
     low, high = forecast.interval()
@@ -77,10 +77,10 @@ def test_what_is_forecast_is_measured_on_owners_nobody_has_seen(make, epsilon):
 def test_without_sampling_differences_little_noise_would_be_forecast_too_well():
     """What the prototype of the design missed by a factor of 2 to 3."""
     who = owners(epsilon=500.0)
-    forecast = forecast_averaged(VIEW, OBJECTIVE, who, Choice(horizon=60))
+    forecast = forecast_averaged(VIEW, OBJECTIVE, who, Fixed(horizon=60))
     psi = np.mean([measured(forecast, who, seed).mean() for seed in range(1, 13)])
     alike = replace(VIEW, covariance=VIEW.covariance * 1e-12)
-    naive = forecast_averaged(alike, OBJECTIVE, who, Choice(horizon=60, step=forecast.step))
+    naive = forecast_averaged(alike, OBJECTIVE, who, Fixed(horizon=60, step=forecast.step))
     assert forecast.relative_fitness == pytest.approx(psi, rel=0.25)
     assert naive.relative_fitness < 0.5 * psi
 
@@ -88,15 +88,15 @@ def test_without_sampling_differences_little_noise_would_be_forecast_too_well():
 def test_an_owner_alone_and_the_public_model_cost_what_is_foretold():
     sizes, alone, public = (400, 1200, 800), [], []
     for seed in range(700):
-        parts = [Statistics.of(population(n, 10_000 + 10 * seed + i)) for i, n in enumerate(sizes)]
-        joint = Statistics.joint(parts)
+        parts = [SufficientStatistics.of(population(n, 10_000 + 10 * seed + i)) for i, n in enumerate(sizes)]
+        joint = SufficientStatistics.joint(parts)
         best = joint.fitness(joint.minimiser(LAMBDA), LAMBDA)
         alone.append([joint.fitness(part.minimiser(LAMBDA), LAMBDA) / best - 1 for part in parts])
-        other = Statistics.of(population(3000, 50_000 + seed))
+        other = SufficientStatistics.of(population(3000, 50_000 + seed))
         public.append(joint.fitness(other.minimiser(LAMBDA), LAMBDA) / best - 1)
     for owner, seen in enumerate(np.mean(alone, axis=0)):
         assert SURE.alone(sizes, owner) == pytest.approx(seen, rel=0.15)
-    told = SURE.strain * (1 / 3000 + 1 / sum(sizes)) / SURE.best(sum(sizes))
+    told = SURE.excess_risk_rate * (1 / 3000 + 1 / sum(sizes)) / SURE.best(sum(sizes))
     assert told == pytest.approx(np.mean(public), rel=0.15)
     assert VIEW.public_model(sum(sizes)) == pytest.approx(told, rel=0.15)
 
@@ -104,7 +104,7 @@ def test_an_owner_alone_and_the_public_model_cost_what_is_foretold():
 def test_the_best_fitness_is_corrected_for_what_samples_flatter():
     fitness = [
         part.fitness(part.minimiser(LAMBDA), LAMBDA)
-        for part in (Statistics.of(population(100, 10**6 + seed)) for seed in range(1500))
+        for part in (SufficientStatistics.of(population(100, 10**6 + seed)) for seed in range(1500))
     ]
     assert SURE.best(100) == pytest.approx(np.mean(fitness), rel=0.015)
     assert SURE.best(100) < 0.97 * SURE.best(100_000)
@@ -113,14 +113,14 @@ def test_the_best_fitness_is_corrected_for_what_samples_flatter():
 def test_heterogeneity_costs_those_who_step_and_those_who_stay_alone():
     same, apart = (owners(epsilon=50.0, heterogeneity=kappa) for kappa in (0.0, 0.01))
     for make in (forecast_paper, forecast_averaged):
-        costs = [make(VIEW, OBJECTIVE, who, Choice(horizon=200)).relative_fitness for who in (same, apart)]
+        costs = [make(VIEW, OBJECTIVE, who, Fixed(horizon=200)).relative_fitness for who in (same, apart)]
         assert costs[1] > 1.1 * costs[0]
     assert VIEW.alone((1500,) * 6, 0, 0.01) > 5 * VIEW.alone((1500,) * 6, 0)
 
 
 def test_more_budget_more_owners_and_more_records_never_cost_more():
     def cost(count=6, size=1500, epsilon=5.0):
-        return forecast_paper(VIEW, OBJECTIVE, owners((size,) * count, epsilon), Choice(horizon=300)).relative_fitness
+        return forecast_paper(VIEW, OBJECTIVE, owners((size,) * count, epsilon), Fixed(horizon=300)).relative_fitness
 
     for changes in ({"epsilon": (1.0, 5.0, 50.0)}, {"size": (500, 1500, 5000)}, {"count": (2, 6, 20)}):
         ((name, values),) = changes.items()
@@ -130,10 +130,10 @@ def test_more_budget_more_owners_and_more_records_never_cost_more():
 
 def test_newton_is_forecast_by_its_prospect():
     who = owners()
-    prospects = Prospects.of(VIEW.sample, OBJECTIVE, Norm.L1)
+    prospects = NewtonForecast.of(VIEW.sample, OBJECTIVE, Norm.L1)
     forecast = forecast_newton(VIEW, OBJECTIVE, who, prospects)
     units = {k: who.promised((k,) * 6) for k in (1, 2)}
-    plan = best_prospect(VIEW.sample, OBJECTIVE, records=who.records, deviations=units, norm=Norm.L1)
+    plan = best_prediction(VIEW.sample, OBJECTIVE, records=who.records, deviations=units, norm=Norm.L1)
     assert (forecast.clip, forecast.answers, forecast.relative_fitness) == (plan.clip, plan.answers, plan.cost)
     assert 0 < forecast.doubt < forecast.deviation
     low, high = forecast.interval()
@@ -142,9 +142,9 @@ def test_newton_is_forecast_by_its_prospect():
 
 def test_a_box_or_a_clip_that_would_bind_is_said():
     small = replace(OBJECTIVE, limit=0.55)
-    loud = forecast_paper(VIEW, small, owners(epsilon=0.5), Choice(horizon=200, step=0.5))
+    loud = forecast_paper(VIEW, small, owners(epsilon=0.5), Fixed(horizon=200, step=0.5))
     assert any("box" in caveat for caveat in loud.caveats)
-    hard = forecast_averaged(VIEW, OBJECTIVE, owners(), Choice(horizon=200, clip=0.02))
+    hard = forecast_averaged(VIEW, OBJECTIVE, owners(), Fixed(horizon=200, clip=0.02))
     assert any("clip" in caveat for caveat in hard.caveats)
 
 
@@ -172,12 +172,12 @@ def test_a_direction_without_variation_is_counted_and_regularised():
     rows[:, 3] = rows[:, 2]
     view = PublicView.of(Sample.of_rows(rows, VIEW.sample.targets), LAMBDA)
     assert view.singular == 1
-    assert np.isfinite(forecast_paper(view, OBJECTIVE, owners(), Choice(horizon=100)).relative_fitness)
+    assert np.isfinite(forecast_paper(view, OBJECTIVE, owners(), Fixed(horizon=100)).relative_fitness)
 
 
 def test_moments_of_another_loss_are_refused():
     with pytest.raises(BadInput, match="logistic"):
-        forecast_paper(VIEW, Objective(choose("logistic"), LAMBDA, 5.0), owners(), Choice())
+        forecast_paper(VIEW, Objective(choose("logistic"), LAMBDA, 5.0), owners(), Fixed())
 
 
 @pytest.mark.parametrize("loss", [choose("logistic"), choose("huber", 0.15)], ids=lambda loss: loss.name)

@@ -9,14 +9,14 @@ import pytest
 from copriv.errors import CoprivError
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
-from copriv.learner.learner import Iteration, Learning, train
-from copriv.learner.roster import Prospects, Roster, meetings_of, rule_of
+from copriv.learner.learner import Iteration, Session, train
+from copriv.learner.roster import NoiseModel, Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import garbage
 from copriv.privacy.release import Release
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer
+from copriv.protocol.plain_terms import plain_terms
 from copriv.schedule.trace import Meeting
-from copriv.simulation.plain_terms import plain_terms
 from copriv.vectors import Norm
 
 NAMES = ("a", "liar", "z")
@@ -35,7 +35,7 @@ def roster_of(names=NAMES):
 
 def rule_for(rule, roster, make_sample):
     public = make_sample(records=60, parameters=3)
-    return rule_of(terms_of(rule), roster, Prospects((0.05,) * len(roster.owners), 0.5, Norm.L1, public))
+    return rule_of(terms_of(rule), roster, NoiseModel((0.05,) * len(roster.owners), 0.5, Norm.L1, public))
 
 
 class Pinned:
@@ -59,7 +59,7 @@ def meetings(count=9):
 def run(rule, make_sample, checkpoint):
     full = rule_for(rule, roster_of(), make_sample)
     owners, last = Pinned(full.answer_size), None
-    for iteration in train(Learning(full, NAMES, "t", checkpoint.run), meetings(), owners):
+    for iteration in train(Session(full, NAMES, "t", checkpoint.run), meetings(), owners):
         checkpoint.save(full, iteration, keep_model=True)
         last = iteration
     return full, owners, last
@@ -67,7 +67,7 @@ def run(rule, make_sample, checkpoint):
 
 def caught(last, rule):
     """The next meeting: the liar is caught."""
-    query = Learning(rule, NAMES, "t", "r").question(_position(last), 1)
+    query = Session(rule, NAMES, "t", "r").question(_position(last), 1)
     return Iteration(last.number + 1, Meeting(99.0, 1), last.state, query, garbage(query, "is a lie"))
 
 
@@ -110,7 +110,7 @@ def test_the_meetings_go_on_and_ids_begin_anew(make_sample, checkpoint, tmp_path
     honest = roster_of(("a", "z"))
     reduced = rule_for("paper", honest, make_sample)
     checkpoint.expel(reduced, caught(last, full), rebuild(reduced, honest.names, checkpoint.answers()), "why")
-    learning = Learning(reduced, honest.names, "t", run_name(checkpoint.run, 1))
+    learning = Session(reduced, honest.names, "t", run_name(checkpoint.run, 1))
     owners, planned = Pinned(3), still_planned(meetings(18), NAMES, {"liar": 10})
     for iteration in train(learning, planned, owners, checkpoint.position(reduced)):
         checkpoint.save(reduced, iteration)
@@ -124,7 +124,7 @@ def test_the_meetings_go_on_and_ids_begin_anew(make_sample, checkpoint, tmp_path
 
 def test_an_open_query_of_another_owner_stays_open_and_the_liars_does_not(make_sample, checkpoint):
     full, _, last = run("paper", make_sample, checkpoint)
-    learning = Learning(full, NAMES, "t", "r")
+    learning = Session(full, NAMES, "t", "r")
     for owner in (0, 1):
         checkpoint.intend(learning.question(_position(last), owner), sequel="z")
     honest = roster_of(("a", "z"))

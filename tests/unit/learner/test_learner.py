@@ -5,14 +5,14 @@ import pytest
 
 from copriv.errors import BadInput, CoprivError
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.learner import Learning, train
+from copriv.learner.learner import Session, train
 from copriv.privacy.release import Release
 from copriv.protocol.messages import Answer, Refusal
 from copriv.rules.paper import PaperRule
 from copriv.schedule.trace import Trace
 
 RULE = PaperRule(2, (10, 30), (0.5, 0.5), 0.1, 1e-5, 5.0)
-STUDY = Learning(RULE, ["a", "b"], "t", "r")
+STUDY = Session(RULE, ["a", "b"], "t", "r")
 TRACE = Trace.of([0.0, 1.0, 2.0], [0, 1, 0], owners=2)
 RELEASE = Release("q", "laplace", 1.0, 1.0, "L1", 1, "epsilon")
 

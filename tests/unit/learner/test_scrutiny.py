@@ -9,14 +9,14 @@ import pytest
 from copriv.learner.scrutiny import FALSE_ALARM, check, demands_of, is_receipt, noise_quantile
 from copriv.losses.moments import moment_count, pack_moments
 from copriv.losses.sample import Sample
-from copriv.owner.promise import make_promise
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.release import describe
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Answer, Query, Refusal
-from copriv.simulation.plain_terms import plain_terms
+from copriv.protocol.plain_terms import plain_terms
 
 RECORDS = 300
 TERMS = plain_terms(horizon=10, answers=2, evaluations=1, evaluation_share=0.25, loss_bound=1.0)
@@ -25,7 +25,7 @@ RECEIPT = "0a" * 32
 
 
 def promise_for(terms, delta=0.0):
-    return make_promise(terms, Guarantee.of(1, delta), records=RECORDS, answers=terms.answers)
+    return make_commitment(terms, Guarantee.of(1, delta), records=RECORDS, answers=terms.answers)
 
 
 def scene(kind="gradient", delta=0.0):
@@ -80,7 +80,7 @@ def test_an_honest_owner_is_never_refused(kind, delta, extreme):
     sample = Sample.of_rows(rows, np.full(RECORDS, -1.0))
     exact = SimulatedVector(part.exact(sample, np.full(terms.parameters, -terms.limit)))
     for _ in range(20_000):
-        values = tuple(part.calibration.mechanism.imitate(exact, generator).tolist())
+        values = tuple(part.calibration.mechanism.simulate_noise(exact, generator).tolist())
         assert isinstance(judge(query, msgspec.structs.replace(answer, values=values), demand), Answer)
 
 

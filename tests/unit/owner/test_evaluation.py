@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from copriv.errors import BadGuarantee, BadInput
 from copriv.losses.sample import Sample
-from copriv.owner.genesis import begin, budget_of
+from copriv.owner.ledger_opening import begin, budget_of
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner, account_of
-from copriv.owner.promise import make_promise
 from copriv.owner.responder import PrivateResponder
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Answer, Query, Refusal
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.wire import decode_reply, encode
-from copriv.simulation.plain_terms import plain_terms
-from copriv.simulation.responder import SilentResponder, SimulatedResponder
+from copriv.runtime.simulated_responder import SilentResponder, SimulatedResponder
 
 PLAIN = plain_terms()
 TERMS = msgspec.structs.replace(PLAIN, evaluations=3, evaluation_share=0.2, loss_bound=2.0)
@@ -31,13 +31,13 @@ ANSWERS = 5
 
 
 def _promise(terms=TERMS, delta=0.0, records=100, answers=ANSWERS):
-    return make_promise(terms, Guarantee.of(1, delta), records=records, answers=answers)
+    return make_commitment(terms, Guarantee.of(1, delta), records=records, answers=answers)
 
 
 def _owner(sample, terms=TERMS, delta=0.0):
-    promise = _promise(terms, delta)
-    ledger = MemoryLedger(begin("bank", "records", promise.calibration.guarantee))
-    return Owner("bank", terms, promise, PrivateResponder(sample, promise), ledger), ledger
+    commitment = _promise(terms, delta)
+    ledger = MemoryLedger(begin("bank", "records", commitment.calibration.guarantee))
+    return Owner("bank", terms, commitment, PrivateResponder(sample, commitment), ledger), ledger
 
 
 def _query(name="q1", kind="loss", terms=TERMS, theta=THETA):
@@ -72,27 +72,27 @@ def test_training_and_evaluations_share_a_guarantee_with_delta_exactly(
 
 def _check_split(guarantee, share, answers, evaluations, accountant):
     terms = msgspec.structs.replace(TERMS, evaluations=evaluations, evaluation_share=share)
-    promise = make_promise(terms, guarantee, records=100, answers=answers, accountant=accountant)
+    commitment = make_commitment(terms, guarantee, records=100, answers=answers, accountant=accountant)
     whole, exact_share = budget_of(guarantee, accountant).nano, Fraction(str(share))
-    training, loss = promise.part("gradient").calibration, promise.part("loss").calibration
-    assert promise.budget.nano == training.budget.nano + loss.budget.nano <= whole
+    training, loss = commitment.part("gradient").calibration, commitment.part("loss").calibration
+    assert commitment.budget.nano == training.budget.nano + loss.budget.nano <= whole
     assert training.budget.nano <= (1 - exact_share) * whole
     assert loss.budget.nano <= exact_share * whole
     assert (training.answers, loss.answers) == (answers, evaluations)
-    for part in promise.parts:
+    for part in commitment.parts:
         assert part.allowance == part.calibration.charge * part.calibration.answers
         assert part.allowance.nano <= part.calibration.budget.nano
-        assert part.calibration.mechanism.norm is part.sensitivity.norm is promise.norm
+        assert part.calibration.mechanism.norm is part.sensitivity.norm is commitment.norm
 
 
 def test_without_evaluations_nothing_has_changed():
-    promise = _promise(PLAIN)
-    assert not promise.further
-    assert promise.budget == promise.calibration.budget
-    assert promise.part("gradient").calibration is promise.calibration
-    assert promise.part("gradient").bound == promise.clip
+    commitment = _promise(PLAIN)
+    assert not commitment.further
+    assert commitment.budget == commitment.calibration.budget
+    assert commitment.part("gradient").calibration is commitment.calibration
+    assert commitment.part("gradient").bound == commitment.clip
     with pytest.raises(BadInput, match="'loss'"):
-        promise.part("loss")
+        commitment.part("loss")
 
 
 def test_the_loss_bound_and_the_sensitivity_are_one_setting():
@@ -116,10 +116,10 @@ def test_a_share_too_small_for_an_answer_is_refused():
 
 
 def test_a_promise_travels_to_other_processes(make_sample):
-    promise, sample = _promise(), make_sample(records=100)
-    copy = pickle.loads(pickle.dumps(promise))  # noqa: S301
-    assert copy == promise
-    assert copy.part("loss").exact(sample, np.array(THETA)) == promise.part("loss").exact(sample, np.array(THETA))
+    commitment, sample = _promise(), make_sample(records=100)
+    copy = pickle.loads(pickle.dumps(commitment))  # noqa: S301
+    assert copy == commitment
+    assert copy.part("loss").exact(sample, np.array(THETA)) == commitment.part("loss").exact(sample, np.array(THETA))
 
 
 # -- the owner ---------------------------------------------------------------------------------------------------------
@@ -130,12 +130,12 @@ def test_a_loss_is_one_number_near_the_average_loss(make_sample, delta):
     sample = make_sample(records=100)
     owner, ledger = _owner(sample, delta=delta)
     reply = owner.answer(_query())
-    part = owner.promise.part("loss")
+    part = owner.commitment.part("loss")
     assert isinstance(reply, Answer)
     assert len(reply.values) == 1
     exact = np.mean((np.array(THETA) @ sample.columns - sample.targets) ** 2)
     assert part.exact(sample, np.array(THETA)) == pytest.approx([exact])
-    assert abs(reply.values[0] - exact) < 40 * part.calibration.mechanism.deviation
+    assert abs(reply.values[0] - exact) < 40 * part.calibration.mechanism.noise_std
     assert (reply.release.scale, reply.release.sensitivity) == (
         part.calibration.mechanism.scale,
         part.sensitivity.value,
@@ -145,16 +145,16 @@ def test_a_loss_is_one_number_near_the_average_loss(make_sample, delta):
 
 
 def test_the_charge_is_on_record_before_the_records_are_touched():
-    promise, seen = _promise(), []
-    ledger = MemoryLedger(begin("bank", "records", promise.calibration.guarantee))
+    commitment, seen = _promise(), []
+    ledger = MemoryLedger(begin("bank", "records", commitment.calibration.guarantee))
 
     class Recording:
         def respond(self, theta, kind="gradient"):
             seen.append((kind, ledger.book().spent))
             return theta[:1]
 
-    Owner("bank", TERMS, promise, Recording(), ledger).answer(_query())
-    assert seen == [("loss", promise.part("loss").calibration.charge.nano)]
+    Owner("bank", TERMS, commitment, Recording(), ledger).answer(_query())
+    assert seen == [("loss", commitment.part("loss").calibration.charge.nano)]
 
 
 def test_where_the_terms_forbid_it_a_loss_is_refused_for_free(make_sample):
@@ -193,16 +193,16 @@ def test_neither_kind_can_use_up_the_other(make_sample, delta):
     assert {reply.reason for reply in losses[3:] + gradients[ANSWERS:]} == {"exhausted"}
     book = ledger.book()
     assert book.studies == {
-        account_of(TERMS.digest(), kind): owner.promise.part(kind).allowance for kind in ("loss", "gradient")
+        account_of(TERMS.digest(), kind): owner.commitment.part(kind).allowance for kind in ("loss", "gradient")
     }
-    assert book.spent <= owner.promise.budget.nano <= book.budget.nano
+    assert book.spent <= owner.commitment.budget.nano <= book.budget.nano
 
 
 def test_a_repeated_loss_is_the_same_bytes_for_free(make_sample):
     owner, ledger = _owner(make_sample(records=100))
     once, twice = (owner.handle(encode(_query())) for _ in range(2))
     assert once == twice
-    assert ledger.book().spent == owner.promise.part("loss").calibration.charge.nano
+    assert ledger.book().spent == owner.commitment.part("loss").calibration.charge.nano
 
 
 @pytest.mark.parametrize("kinds", [("loss", "gradient"), ("gradient", "loss")])
@@ -212,7 +212,7 @@ def test_an_id_used_for_another_kind_is_a_conflict(make_sample, kinds):
     assert isinstance(first, Answer)
     assert isinstance(second, Refusal)
     assert second.reason == "conflict"
-    assert ledger.book().spent == owner.promise.part(kinds[0]).calibration.charge.nano
+    assert ledger.book().spent == owner.commitment.part(kinds[0]).calibration.charge.nano
 
 
 def test_the_question_of_a_gradient_is_hashed_as_it_always_was(make_sample):
@@ -233,9 +233,9 @@ def test_a_loss_is_checked_like_a_gradient(make_sample, changes):
 
 
 def test_simulated_owners_evaluate_alike(make_sample):
-    sample, promise, theta = make_sample(records=100), _promise(), np.array(THETA)
-    silent = SilentResponder(sample, promise).respond(theta, "loss")
-    noisy = [SimulatedResponder(sample, promise, np.random.default_rng(1)).respond(theta, "loss") for _ in range(2)]
-    assert silent == promise.part("loss").exact(sample, theta)
+    sample, commitment, theta = make_sample(records=100), _promise(), np.array(THETA)
+    silent = SilentResponder(sample, commitment).respond(theta, "loss")
+    noisy = [SimulatedResponder(sample, commitment, np.random.default_rng(1)).respond(theta, "loss") for _ in range(2)]
+    assert silent == commitment.part("loss").exact(sample, theta)
     assert noisy[0] == noisy[1] != silent
     assert noisy[0].shape == (1,)

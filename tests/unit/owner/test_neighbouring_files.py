@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from copriv.errors import BadInput, BadTable, CoprivError
-from copriv.owner import home
-from copriv.owner.home import Engagement, prepare
+from copriv.owner import workspace
+from copriv.owner.workspace import Enrollment, prepare
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import take_public
+from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
-from copriv.simulation.plain_terms import plain_terms
 
 ROWS = 200
 COLUMNS = ("income", "grade", "day", "month", "rate")
@@ -87,7 +87,7 @@ def make_study(dictionary, **agreed):
 
 def outcome(path, study):
     """Everything that `owner join` would say of a file to others, and the sample for looking at its answers."""
-    engagement = Engagement(
+    engagement = Enrollment(
         owner="east",
         host="127.0.0.1",
         port=4222,
@@ -104,15 +104,15 @@ def outcome(path, study):
         prepared = prepare(engagement, study)
     except CoprivError as problem:
         return (type(problem).__name__, str(problem)), None, None
-    promise = prepared.promise
+    commitment = prepared.commitment
     told = (
         prepared.sample.records,
         prepared.sample.columns.shape,
-        promise.clip,
-        promise.sensitivity,
-        promise.calibration,
+        commitment.clip,
+        commitment.sensitivity,
+        commitment.calibration,
     )
-    return told, promise, prepared.sample
+    return told, commitment, prepared.sample
 
 
 def require_alike(path, neighbour, study):
@@ -122,13 +122,13 @@ def require_alike(path, neighbour, study):
 
 def compare(usual, neighbouring, study):
     """The same of outcomes that are known."""
-    (one, promise, sample), (other, again, changed) = usual, neighbouring
+    (one, commitment, sample), (other, again, changed) = usual, neighbouring
     assert one == other
-    if promise is None:
+    if commitment is None:
         return one
-    assert promise.parts == again.parts
+    assert commitment.parts == again.parts
     for theta in (np.zeros(sample.parameters), np.full(sample.parameters, study.terms.limit)):
-        for part in promise.parts:
+        for part in commitment.parts:
             moved = part.sensitivity.norm.of(part.exact(sample, theta) - part.exact(changed, theta))
             assert moved <= part.sensitivity.value
     return one
@@ -291,7 +291,7 @@ def test_a_hostile_dictionary_is_refused_before_a_record_is_read(tmp_path, monke
     def never(*_arguments, **_options):
         raise AssertionError("a file was opened")
 
-    monkeypatch.setattr(home, "open_table", never)
+    monkeypatch.setattr(workspace, "open_table", never)
     told, _, _ = outcome(tmp_path / "table.csv", StudyFile(terms, content))
     assert told[0] == "BadInput"
 
@@ -310,9 +310,9 @@ def test_bounds_that_some_record_would_not_keep_are_refused_for_everybody(tmp_pa
 
 
 def _dropping(table, dictionary, **_options):
-    """The broken twin of `take_own`: records without a target are left out."""
+    """The broken twin of `load_owner`: records without a target are left out."""
     from copriv.losses.sample import Sample
-    from copriv.records.own import OwnRecords
+    from copriv.records.load_owner import OwnRecords
 
     features, targets = dictionary.records_of(table.collect())
     used = features.any(axis=1)
@@ -324,7 +324,7 @@ def test_the_comparison_of_files_catches_an_owner_that_drops_records(tmp_path, m
     write_csv(tmp_path / "table.csv", frame)
     write_csv(tmp_path / "other.csv", with_cell(frame, 7, "rate", ""))
     require_alike(tmp_path / "table.csv", tmp_path / "other.csv", study)
-    monkeypatch.setattr(home, "take_own", _dropping)
+    monkeypatch.setattr(workspace, "load_owner", _dropping)
     with pytest.raises(AssertionError):
         require_alike(tmp_path / "table.csv", tmp_path / "other.csv", study)
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from copriv.errors import BadInput
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
 from copriv.protocol.terms import RANGES
-from copriv.simulation.plain_terms import plain_terms
 
 SHARED = {
     "evaluations": {"evaluation_share": 0.1, "loss_bound": 1.0},

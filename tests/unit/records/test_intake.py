@@ -6,7 +6,7 @@ import pytest
 
 from copriv.errors import BadInput, BadTable
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import Plan, take_in
+from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
@@ -44,7 +44,7 @@ def make_frame(rows=ROWS, seed=0):
 
 def plan(**changes):
     given = {"target": TargetChoice("rate"), "partition": Partition(column="bank"), "features": 5, "public_rows": 150}
-    return Plan(**(given | changes))
+    return LoadSpec(**(given | changes))
 
 
 @pytest.fixture(params=["frame", "csv", "parquet"])
@@ -59,7 +59,7 @@ def table(request, tmp_path):
 
 
 def test_every_format_gives_the_same_numbers(table):
-    found, expected = take_in(table, plan()), take_in(make_frame().lazy(), plan())
+    found, expected = load_consortium(table, plan()), load_consortium(make_frame().lazy(), plan())
     assert [owner.name for owner in found.owners] == ["bank 0", "bank 1", "bank 2"]
     np.testing.assert_allclose(found.public.columns, expected.public.columns, atol=1e-9)
     for one, other in zip(found.owners, expected.owners, strict=True):
@@ -68,7 +68,7 @@ def test_every_format_gives_the_same_numbers(table):
 
 
 def test_columns_are_understood_or_left_out_with_a_reason():
-    found = take_in(make_frame().lazy(), plan())
+    found = load_consortium(make_frame().lazy(), plan())
     kinds = {column.name: column.kind for column in found.dictionary.columns}
     assert kinds == {
         "income": "number",
@@ -98,7 +98,7 @@ def test_bounds_hold_for_every_record_however_wild():
         pl.when(pl.int_range(pl.len()) == 3).then(1e250).otherwise("income").alias("income"),
         pl.when(pl.int_range(pl.len()) == 4).then(-1e250).otherwise("rate").alias("rate"),
     )
-    found = take_in(wild.lazy(), plan())
+    found = load_consortium(wild.lazy(), plan())
     for sample in (found.public, *(owner.sample for owner in found.owners)):
         assert np.max(np.linalg.norm(sample.columns, axis=0)) <= 1.0
         assert np.max(np.abs(sample.targets)) <= 1.0
@@ -113,13 +113,13 @@ def test_only_public_rows_shape_the_dictionary():
         pl.when(private).then(pl.lit("Z")).otherwise("grade").alias("grade"),
         pl.when(private).then(pl.col("rate") * 2).otherwise("rate").alias("rate"),
     )
-    assert take_in(changed.lazy(), plan()).dictionary == take_in(frame.lazy(), plan()).dictionary
+    assert load_consortium(changed.lazy(), plan()).dictionary == load_consortium(frame.lazy(), plan()).dictionary
     touched = frame.with_columns(pl.when(~private).then(pl.col("income") * 7).otherwise("income").alias("income"))
-    assert take_in(touched.lazy(), plan()).dictionary != take_in(frame.lazy(), plan()).dictionary
+    assert load_consortium(touched.lazy(), plan()).dictionary != load_consortium(frame.lazy(), plan()).dictionary
 
 
 def test_the_dictionary_survives_a_journey():
-    dictionary = take_in(make_frame().lazy(), plan()).dictionary
+    dictionary = load_consortium(make_frame().lazy(), plan()).dictionary
     assert Dictionary.from_json(dictionary.to_json()) == dictionary
     with pytest.raises(BadInput):
         Dictionary.from_json(b"{}")
@@ -127,7 +127,7 @@ def test_the_dictionary_survives_a_journey():
 
 def test_principal_components_are_balanced():
     """Every direction of the public features has the same variance, so one step suits them all."""
-    found = take_in(make_frame(3000).lazy(), plan(public_rows=1500, features=8))
+    found = load_consortium(make_frame(3000).lazy(), plan(public_rows=1500, features=8))
     features = found.public.columns[:-1]
     eigenvalues = np.linalg.eigvalsh(np.cov(features))
     assert eigenvalues[-1] / eigenvalues[0] < 2
@@ -135,10 +135,10 @@ def test_principal_components_are_balanced():
 
 def test_public_rows_are_the_last_ones_or_a_file_of_their_own():
     frame = make_frame()
-    found = take_in(frame.lazy(), plan())
+    found = load_consortium(frame.lazy(), plan())
     assert found.public.records == 150
     assert sum(owner.sample.records for owner in found.owners) == ROWS - 150
-    apart = take_in(frame.head(ROWS - 150).lazy(), plan(), public=frame.tail(150).lazy())
+    apart = load_consortium(frame.head(ROWS - 150).lazy(), plan(), public=frame.tail(150).lazy())
     assert apart.dictionary == found.dictionary
     assert sum(owner.sample.records for owner in apart.owners) == ROWS - 150
 
@@ -147,9 +147,9 @@ def test_rows_keep_their_order_unless_shuffled():
     frame = make_frame()
     blocks = plan(partition=Partition(owners=3))
     order = np.random.default_rng(5).permutation(ROWS)
-    shuffled = take_in(frame.lazy(), blocks, order=order)
-    arranged = take_in(frame[order].lazy(), blocks)
-    plain = take_in(frame.lazy(), blocks)
+    shuffled = load_consortium(frame.lazy(), blocks, order=order)
+    arranged = load_consortium(frame[order].lazy(), blocks)
+    plain = load_consortium(frame.lazy(), blocks)
     for one, other, unshuffled in zip(shuffled.owners, arranged.owners, plain.owners, strict=True):
         np.testing.assert_allclose(one.sample.targets, other.sample.targets, atol=1e-9)
         np.testing.assert_allclose(one.sample.columns, other.sample.columns, atol=1e-9)
@@ -160,7 +160,7 @@ def test_rows_keep_their_order_unless_shuffled():
     ("owners", "size", "expected"), [(3, None, [150, 150, 150]), (4, 100, [100] * 4), (1, None, [450])]
 )
 def test_row_blocks(owners, size, expected):
-    found = take_in(make_frame().lazy(), plan(partition=Partition(owners=owners, records_per_owner=size)))
+    found = load_consortium(make_frame().lazy(), plan(partition=Partition(owners=owners, records_per_owner=size)))
     assert [owner.sample.records for owner in found.owners] == expected
 
 
@@ -168,7 +168,9 @@ def test_small_owners_are_left_out_with_a_notice():
     frame = make_frame().with_columns(
         pl.when(pl.int_range(pl.len()) < 20).then(pl.lit("tiny")).otherwise("bank").alias("bank")
     )
-    found = take_in(frame.lazy(), plan(partition=Partition(column="bank", min_records=50, records_per_owner=70)))
+    found = load_consortium(
+        frame.lazy(), plan(partition=Partition(column="bank", min_records=50, records_per_owner=70))
+    )
     assert [owner.sample.records for owner in found.owners] == [70, 70, 70]
     assert any("tiny" in notice for notice in found.notices)
 
@@ -178,7 +180,7 @@ def test_rows_without_a_target_count_and_rows_without_an_owner_are_left_out_with
         pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("rate").alias("rate"),
         pl.when(pl.int_range(pl.len()).is_between(9, 15)).then(None).otherwise("bank").alias("bank"),
     )
-    found = take_in(frame.lazy(), plan())
+    found = load_consortium(frame.lazy(), plan())
     assert sum(owner.sample.records for owner in found.owners) == 450 - 7
     assert sum(owner.sample.usable().records for owner in found.owners) == 450 - 9 - 7
     assert any("9 private rows have no usable target: they count" in notice for notice in found.notices)
@@ -186,17 +188,17 @@ def test_rows_without_a_target_count_and_rows_without_an_owner_are_left_out_with
 
 
 def test_an_ordinal_target_is_numbered_aloud():
-    found = take_in(make_frame().lazy(), plan(target=TargetChoice("grade", ordinal=True)))
+    found = load_consortium(make_frame().lazy(), plan(target=TargetChoice("grade", ordinal=True)))
     assert any("A = 1, B = 2, C = 3" in notice for notice in found.notices)
     assert found.dictionary.target.center == pytest.approx(2, abs=0.3)
     assert "grade" not in found.dictionary.required_columns()
 
 
 def test_labels_are_minus_one_and_one():
-    found = take_in(make_frame().lazy(), plan(target=TargetChoice("rate", positive_above=7, labels=True)))
+    found = load_consortium(make_frame().lazy(), plan(target=TargetChoice("rate", positive_above=7, labels=True)))
     assert set(np.unique(found.public.targets)) == {-1.0, 1.0}
     two = make_frame().with_columns((pl.col("rate") > 7).cast(pl.Int8).alias("rate"))
-    again = take_in(two.lazy(), plan(target=TargetChoice("rate", labels=True)))
+    again = load_consortium(two.lazy(), plan(target=TargetChoice("rate", labels=True)))
     np.testing.assert_array_equal(again.public.targets, found.public.targets)
 
 
@@ -228,7 +230,7 @@ def _with(name, value, row=3):
 )
 def test_bad_tables_are_refused_by_name_and_with_a_remedy(frame, changes, message):
     with pytest.raises(BadInput) as caught:
-        take_in(frame.lazy(), plan(**changes))
+        load_consortium(frame.lazy(), plan(**changes))
     assert message in caught.value.problem
     assert caught.value.remedy
 
@@ -246,7 +248,7 @@ def test_bad_tables_are_refused_by_name_and_with_a_remedy(frame, changes, messag
 )
 def test_a_row_counts_whatever_is_in_it(name, value, choice, used, row):
     """A feature is filled; without a usable target the row is all zeros, public or private."""
-    found = take_in(_with(name, value, row).lazy(), plan(target=choice))
+    found = load_consortium(_with(name, value, row).lazy(), plan(target=choice))
     samples = (found.public, *(owner.sample for owner in found.owners))
     assert [sample.records for sample in samples] == [150, 150, 150, 150]
     assert sum(sample.usable().records for sample in samples) == ROWS - (not used)
@@ -256,13 +258,13 @@ def test_a_row_counts_whatever_is_in_it(name, value, choice, used, row):
 
 
 def test_a_category_that_the_public_rows_never_had_is_no_target():
-    found = take_in(_with("grade", pl.lit("Q")).lazy(), plan(target=TargetChoice("grade", ordinal=True)))
+    found = load_consortium(_with("grade", pl.lit("Q")).lazy(), plan(target=TargetChoice("grade", ordinal=True)))
     assert sum(int(owner.sample.used.sum()) for owner in found.owners) == 449
 
 
 def test_an_owner_without_any_usable_target_is_told_of_and_takes_part():
     silent = make_frame().with_columns(pl.when(pl.col("bank") == "bank 1").then(None).otherwise("rate").alias("rate"))
-    found = take_in(silent.lazy(), plan())
+    found = load_consortium(silent.lazy(), plan())
     assert [owner.sample.records for owner in found.owners] == [150, 150, 150]
     assert any("contribute nothing but noise: bank 1" in notice for notice in found.notices)
     with pytest.raises(BadInput, match="no record has a usable target"):
@@ -270,7 +272,7 @@ def test_an_owner_without_any_usable_target_is_told_of_and_takes_part():
 
 
 def test_a_public_column_beyond_all_ranges_is_left_out():
-    found = take_in(_with("income", 1e300, ROWS - 1).lazy(), plan())
+    found = load_consortium(_with("income", 1e300, ROWS - 1).lazy(), plan())
     assert "income" not in found.dictionary.required_columns()
     assert any("numbers beyond 1e+150: income" in notice for notice in found.notices)
 

@@ -7,8 +7,8 @@ import pytest
 
 from copriv.errors import BadInput
 from copriv.records.dictionary import Dictionary
-from copriv.records.intake import take_public
-from copriv.records.own import take_own
+from copriv.records.load import take_public
+from copriv.records.load_owner import load_owner
 from copriv.records.target import TargetChoice
 
 PATTERNS = ("*", "^.*$", "^salary$")
@@ -39,7 +39,7 @@ def test_a_dictionary_names_single_columns(content, name):
 def test_an_owner_names_one_target(frame, content, name):
     named = frame.rename({"stay": name}).lazy()
     with pytest.raises(BadInput, match="your target is") as refused:
-        take_own(named, Dictionary.from_study(content), target=name)
+        load_owner(named, Dictionary.from_study(content), target=name)
     assert refused.value.remedy
     with pytest.raises(BadInput, match="stands for every column"):
         TargetChoice(name)
@@ -50,7 +50,7 @@ def test_other_names_are_names(frame, name):
     table = frame.rename({"age": name})
     dictionary = take_public(table.lazy(), TargetChoice("stay"), 2)[0]
     assert name in dictionary.required_columns()
-    assert take_own(table.lazy(), dictionary).sample.records == 40
+    assert load_owner(table.lazy(), dictionary).sample.records == 40
 
 
 @pytest.mark.parametrize("name", PATTERNS)

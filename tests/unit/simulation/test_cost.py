@@ -8,12 +8,12 @@ from copriv.losses.moments import moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
-from copriv.owner.promise import make_promise
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
+from copriv.protocol.plain_terms import plain_terms
 from copriv.rules.averaged import AveragedRule
 from copriv.simulation.cost import Scene, newton_costs, promised, radial, simulate_rule
-from copriv.simulation.plain_terms import plain_terms
 from copriv.simulation.radial import Radial
 from copriv.vectors import Norm
 
@@ -37,15 +37,15 @@ def make_scene(seed, owners=5, records=4000, public=2000):
 def test_the_noise_is_that_of_the_promise(delta):
     terms = plain_terms(parameters=5, limit=50.0, clip=0.3, rule="newton", horizon=5, step=1.0)
     guarantee = Guarantee.of(0.7, delta)
-    promise = make_promise(terms, guarantee, records=123, answers=2)
+    commitment = make_commitment(terms, guarantee, records=123, answers=2)
     protection = promised(guarantee, 5)
-    assert protection.norm is promise.norm
-    assert protection.of([123], 0.3, 2)[0].deviation == promise.calibration.mechanism.deviation
+    assert protection.norm is commitment.norm
+    assert protection.of([123], 0.3, 2)[0].deviation == commitment.calibration.mechanism.noise_std
 
 
 def test_radial_noise_has_its_deviation_and_length():
     noise, generator = Radial(0.5, 6), np.random.default_rng(0)
-    drawn = np.stack([noise.imitate(SimulatedVector(np.zeros(6)), generator) for _ in range(40_000)])
+    drawn = np.stack([noise.simulate_noise(SimulatedVector(np.zeros(6)), generator) for _ in range(40_000)])
     assert drawn.std() == pytest.approx(noise.deviation, rel=0.02)
     assert np.linalg.norm(drawn, axis=1).mean() == pytest.approx(6 * 0.5, rel=0.02)
     assert radial(1.0, 6).norm is Norm.L2
@@ -55,15 +55,15 @@ def test_radial_noise_has_its_deviation_and_length():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_cost_is_below_public_and_as_foreseen(epsilon, delta):
-    measured, foreseen, public = [], [], []
+    measured, predicted, public = [], [], []
     for seed in range(6):
         scene = make_scene(seed)
         costs, plan = newton_costs(scene, promised(Guarantee.of(epsilon, delta), 5), runs=10, seed=seed)
         measured.append(costs.mean())
-        foreseen.append(plan.cost)
+        predicted.append(plan.cost)
         public.append(scene.psi(minimise(OBJECTIVE, scene.public)))
     assert np.mean(measured) < np.mean(public)
-    assert 0.4 < np.mean(measured) / np.mean(foreseen) < 2.5
+    assert 0.4 < np.mean(measured) / np.mean(predicted) < 2.5
 
 
 def test_more_budget_never_costs_more():

@@ -13,7 +13,7 @@ from copriv.losses.passes import average_gradient
 from copriv.losses.sample import Sample
 from copriv.rules.paper import CentralStep, PaperRule
 from copriv.schedule.poisson import availability
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 
 SIZES = (400, 900, 300)
 
@@ -50,7 +50,9 @@ def _live(samples, rule, met, noise):
 @pytest.mark.parametrize("rates", [(1.0, 1.0, 1.0), (1.0, 2.0, 5.0)])
 def test_without_noise_every_iterate_is_the_live_one(samples, rates, central):
     rule = _rule(rates=rates, central=central)
-    paths = simulate(rule, [Statistics.of(s) for s in samples], Noise.none(3, 150), horizon=150, runs=3, seed=2)
+    paths = simulate(
+        rule, [SufficientStatistics.of(s) for s in samples], Noise.none(3, 150), horizon=150, runs=3, seed=2
+    )
     for psi, met in zip(paths.psi, paths.met, strict=True):
         np.testing.assert_allclose(psi, _live(samples, rule, met, np.zeros((150, 4))), atol=1e-10)
     assert len({tuple(met) for met in paths.met}) == 3
@@ -60,7 +62,7 @@ def test_without_noise_every_iterate_is_the_live_one(samples, rates, central):
 def test_the_same_seed_gives_the_same_bits_on_any_number_of_cores(samples, monkeypatch):
     from copriv.simulation import quadratic
 
-    statistics = [Statistics.of(s) for s in samples]
+    statistics = [SufficientStatistics.of(s) for s in samples]
     noise = Noise("laplace", np.full(3, 0.1), np.full(3, 30, dtype=np.int64))
     together = simulate(_rule(), statistics, noise, horizon=100, runs=5, seed=1)
     monkeypatch.setattr(quadratic, "set_num_threads", lambda _: set_num_threads(1))
@@ -71,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_cores(samples, monke
 
 def test_fewer_runs_are_the_first_of_more(samples):
     """A run depends on the seed and its number only, so studies can be extended."""
-    statistics = [Statistics.of(s) for s in samples]
+    statistics = [SufficientStatistics.of(s) for s in samples]
     noise = Noise("gaussian", np.full(3, 0.1), np.full(3, 100, dtype=np.int64))
     few, more = (simulate(_rule(), statistics, noise, horizon=60, runs=n, seed=1) for n in (2, 6))
     assert np.array_equal(few.psi, more.psi[:2])
@@ -80,7 +82,7 @@ def test_fewer_runs_are_the_first_of_more(samples):
 def test_long_horizons_are_run_in_pieces_without_a_seam(samples, monkeypatch):
     from copriv.simulation import quadratic
 
-    statistics = [Statistics.of(s) for s in samples]
+    statistics = [SufficientStatistics.of(s) for s in samples]
     noise = Noise("laplace", np.full(3, 0.1), np.full(3, 30, dtype=np.int64))
     whole = simulate(_rule(), statistics, noise, horizon=97, runs=2, seed=1)
     monkeypatch.setattr(quadratic, "_NUMBERS_AT_ONCE", 80)
@@ -89,7 +91,7 @@ def test_long_horizons_are_run_in_pieces_without_a_seam(samples, monkeypatch):
 
 def test_caps_silence_owners(samples):
     noise = Noise("laplace", np.full(3, 0.1), np.array([0, 5, 500]))
-    paths = simulate(_rule(), [Statistics.of(s) for s in samples], noise, horizon=200, runs=2, seed=1)
+    paths = simulate(_rule(), [SufficientStatistics.of(s) for s in samples], noise, horizon=200, runs=2, seed=1)
     assert paths.answers[:, 0].tolist() == [0, 0]
     assert paths.answers[:, 1].tolist() == [5, 5]
 
@@ -104,7 +106,7 @@ def test_noisy_runs_have_the_distribution_of_live_ones(samples, kind):
         else (lambda: generator.normal(scale=deviation, size=(60, 4)))
     )
     live = [_live(samples, rule, generator.integers(3, size=60), draw())[-1] for _ in range(150)]
-    statistics = [Statistics.of(s) for s in samples]
+    statistics = [SufficientStatistics.of(s) for s in samples]
 
     def ends(scale):
         noise = Noise(kind, np.full(3, scale * deviation), np.full(3, 60, dtype=np.int64))
@@ -116,7 +118,7 @@ def test_noisy_runs_have_the_distribution_of_live_ones(samples, kind):
 
 def test_owners_of_one_kind_share_their_statistics(samples):
     kinds = np.array([0, 1, 0, 1, 0])
-    two = [Statistics.of(samples[0]), Statistics.of(samples[1])]
+    two = [SufficientStatistics.of(samples[0]), SufficientStatistics.of(samples[1])]
     sizes = tuple(two[kind].records for kind in kinds)
     rule = PaperRule(4, sizes, (0.2,) * 5, 0.3, 1e-4, 5.0)
     arguments = {"horizon": 80, "runs": 2, "seed": 1}
@@ -126,7 +128,7 @@ def test_owners_of_one_kind_share_their_statistics(samples):
 
 
 def test_what_does_not_fit_together_is_refused(samples):
-    statistics = [Statistics.of(s) for s in samples]
+    statistics = [SufficientStatistics.of(s) for s in samples]
     with pytest.raises(BadInput, match="of 3 owners"):
         simulate(_rule(), statistics, Noise.none(2, 10), horizon=10, runs=1, seed=0)
     wrong = PaperRule(5, SIZES, (1 / 3,) * 3, 0.3, 1e-4, 5.0)

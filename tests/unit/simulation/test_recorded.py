@@ -6,37 +6,37 @@ from scipy import stats
 
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
-from copriv.owner.genesis import begin
+from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
+from copriv.planning.training_plan import design
+from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
-from copriv.records.intake import Plan, take_in
+from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import PaperRule
-from copriv.simulation.consortium import Watch, assemble, measure, run
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.runtime.local import Watch, assemble, measure, run
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 from copriv.simulation.recorded import simulate_records
-from copriv.simulation.study import design
-from copriv.simulation.wishes import Wishes
 from copriv.vectors import Norm
 
 
 @pytest.fixture(scope="module")
 def intake():
     frame = lending_like.generate(4000, np.random.default_rng(0)).sample(fraction=1, shuffle=True, seed=0)
-    plan = Plan(TargetChoice("int_rate"), Partition(owners=3, records_per_owner=700), features=5, public_rows=1500)
-    return take_in(frame.lazy(), plan)
+    plan = LoadSpec(TargetChoice("int_rate"), Partition(owners=3, records_per_owner=700), features=5, public_rows=1500)
+    return load_consortium(frame.lazy(), plan)
 
 
 def _study(intake, **changes):
     given = {"guarantees": (Guarantee.of(20),) * 3, "seed": 3, "horizon": 120, "step": 0.4}
-    return design(intake, Wishes(**(given | changes)))
+    return design(intake, TrainingSpec(**(given | changes)))
 
 
 def _live(intake, study, noise, seed, most=1000):
-    def ledger(owner, promise):
-        return MemoryLedger(begin(owner.name, "simulated", promise.calibration.guarantee))
+    def ledger(owner, commitment):
+        return MemoryLedger(begin(owner.name, "simulated", commitment.calibration.guarantee))
 
     consortium = assemble(intake, study, noise=noise, seed=seed, make_ledger=ledger)
     watch = Watch(len(study.trace), most=most)
@@ -47,14 +47,14 @@ def _live(intake, study, noise, seed, most=1000):
 
 
 def _simulated(intake, study, noise, runs, seed, trace=None, every=1):
-    promise = study.promises[0]
+    commitment = study.commitments[0]
     return simulate_records(
         study.rule,
         study.terms.objective(),
         [owner.sample for owner in intake.owners],
         noise,
-        clip=promise.clip,
-        norm=promise.norm,
+        clip=commitment.clip,
+        norm=commitment.norm,
         horizon=len(study.trace),
         runs=runs,
         seed=seed,
@@ -78,10 +78,10 @@ def test_noisy_runs_have_the_distribution_of_live_ones(intake):
     """Two-sample Kolmogorov–Smirnov on ψ at the end, level 1e-3, fixed seeds; twice the noise is told apart."""
     study = _study(intake, guarantees=(Guarantee.of(2),) * 3, horizon=60, limit=1000.0)
     live = [_live(intake, study, "seeded", seed, most=1)[0].relative for seed in range(60)]
-    calibration = study.promises[0].calibration
+    calibration = study.commitments[0].calibration
 
     def ends(scale):
-        deviations = np.full(3, scale * calibration.mechanism.deviation)
+        deviations = np.full(3, scale * calibration.mechanism.noise_std)
         noise = Noise("laplace", deviations, np.full(3, calibration.answers, dtype=np.int64))
         return _simulated(intake, study, noise, 200, 1, study.trace, every=60).psi[:, -1]
 
@@ -93,7 +93,7 @@ def test_without_clipping_it_agrees_with_sufficient_statistics(intake):
     samples = [owner.sample for owner in intake.owners]
     rule = PaperRule(6, (700,) * 3, (1 / 3,) * 3, 0.3, 1e-4, 50.0)
     noise = Noise("gaussian", np.full(3, 0.05), np.full(3, 20, dtype=np.int64))
-    fast = simulate(rule, [Statistics.of(s) for s in samples], noise, horizon=80, runs=3, seed=4)
+    fast = simulate(rule, [SufficientStatistics.of(s) for s in samples], noise, horizon=80, runs=3, seed=4)
     slow = simulate_records(
         rule,
         Objective(choose("squared"), 1e-4, 50.0),

@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
-from copriv.simulation.plain_terms import plain_terms
-from copriv.transport.headquarters import Headquarters
+from copriv.transport.learner_workspace import LearnerWorkspace
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DICTIONARY = {"columns": []}
@@ -16,4 +16,4 @@ def quarters(tmp_path):
     terms = plain_terms(horizon=10, step=0.1, dictionary=dictionary_digest(DICTIONARY), answers=5)
     study = write_study(StudyFile(terms, DICTIONARY))
     place = {"hosts": ["learner.example.org", "192.0.2.7"], "listen": "127.0.0.1", "port": 4222}
-    return Headquarters.create(tmp_path / "learner", study, now=NOW, serial="1", **place)
+    return LearnerWorkspace.create(tmp_path / "learner", study, now=NOW, serial="1", **place)

@@ -9,7 +9,7 @@ import pytest
 
 from copriv.protocol.meeting import VERSION, Claim, Hello, TurnedAway, Welcome, decode_notice, encode_notice
 from copriv.transport import subjects
-from copriv.transport.manners import Manners
+from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.reception import Reception
 
 TERMS = "0" * 64
@@ -50,7 +50,7 @@ class Hall:
         self.told, self.spoken, self.probes, self.now = [], [], [], 0.0
         self._replies = replies or (lambda _subject: asyncio.sleep(0, False))
         chance = random.Random(4)  # noqa: S311 - it has to repeat
-        self.manners = Manners(
+        self.manners = ConnectionPolicy(
             terms=TERMS,
             meeting=meeting,
             clock=clock,

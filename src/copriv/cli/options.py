@@ -1,0 +1,97 @@
+"""The groups of options that commands share. An option means the same wherever it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from copriv.cli.command import option
+
+DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
+
+LossName = Literal["squared", "huber", "logistic"]
+AccountantName = Literal["pld", "zcdp"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a table becomes features and a target."""
+
+    target: Annotated[str | None, option("--target", DATA, "The column to predict.")] = None
+    skip: Annotated[
+        list[str] | None, option("--skip", DATA, "Leave this column out, as one that gives the target away. Repeat it.")
+    ] = None
+    ordinal: Annotated[bool, option("--ordinal", DATA, "Number the sorted categories of a text target 1, 2, 3 …")] = (
+        False
+    )
+    positive_above: Annotated[
+        float | None, option("--positive-above", DATA, "For the logistic loss: targets above this are positive.")
+    ] = None
+    features: Annotated[int, option("--features", DATA, "Principal components to keep.")] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreed:
+    """A study whose terms are agreed already."""
+
+    study: Annotated[
+        Path | None, option("--study", LEARNING, "Under the terms of this study file, as `copriv plan` writes it.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losing:
+    """What a mistake costs."""
+
+    loss: Annotated[LossName, option("--loss", LEARNING, "What a mistake costs.")] = "squared"
+    huber_threshold: Annotated[
+        float, option("--huber-threshold", LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
+    ] = 0.25
+    regularization: Annotated[
+        float, option("--regularization", LEARNING, "Weight of the squared length of the model.")
+    ] = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promising:
+    """What owners promise about any one record (replace-one)."""
+
+    epsilon: Annotated[
+        str,
+        option(
+            "--epsilon",
+            PRIVACY,
+            "What each owner promises about any one record: one number, or one an owner.",
+            "E[,E…]",
+        ),
+    ] = "1"
+    delta: Annotated[float, option("--delta", PRIVACY, "0 for pure epsilon (Laplace); above 0 for Gaussian noise.")] = (
+        0.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Owners that are known by their sizes only."""
+
+    owners: Annotated[int | None, option("--owners", OWNERS, "How many owners would train together.")] = None
+    records: Annotated[
+        str, option("--records", OWNERS, "Records of each owner: one number, or one an owner.", "N[,N…]")
+    ] = "10000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded:
+    """Chance that can be repeated."""
+
+    seed: Annotated[
+        int, option("--seed", LEARNING, "Seeds shuffle, schedule and simulations; noise on records is never seeded.")
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsJson:
+    """For other programs."""
+
+    as_json: Annotated[bool, option("--json", OUTPUT, "Print one JSON object.")] = False

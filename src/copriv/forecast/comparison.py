@@ -1,0 +1,61 @@
+"""Which of two costs is smaller, if neither is known for certain.
+
+A cost ψ is a weighted sum of squares, so a Gamma distribution with its mean and deviation stands for it. The ratio of
+two independent ones, each over its mean, then has an F distribution: an interval for the ratio that lies below 1, or
+above, tells which cost is smaller; one that holds 1 does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from copriv.forecast.forecast import Forecast
+
+Outcome = Literal["first", "second", "undecided"]
+# A cost known exactly is taken for one known to a millionth, so that nothing is divided by 0.
+_EXACT = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A cost: what is expected of it, and how far it may lie from that."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> Estimate:
+        """The ψ of one training: its own chance, and the doubt about what to expect."""
+        return cls(forecast.relative_fitness, float((forecast.deviation**2 + forecast.doubt**2) ** 0.5))
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of a χ² with that relative deviation."""
+        return 2 / max(self.deviation / self.mean, _EXACT) ** 2
+
+
+def ratio_interval(first: Estimate, second: Estimate, level: float = 0.95) -> tuple[float, float]:
+    """Where the first cost over the second lies with that probability.
+
+    >>> low, high = ratio_interval(Estimate(1.0, 0.1), Estimate(2.0, 0.0))
+    >>> 0.3 < low < 0.5 < high < 0.7
+    True
+    """
+    from scipy.stats import f
+
+    found = f.ppf([(1 - level) / 2, (1 + level) / 2], first.freedom, second.freedom)
+    low, high = (float(value) * first.mean / second.mean for value in found)
+    return low, high
+
+
+def smaller(first: Estimate, second: Estimate) -> Outcome:
+    """Which cost is smaller, if the interval of their ratio excludes a tie.
+
+    >>> smaller(Estimate(1.0, 0.1), Estimate(2.0, 0.1)), smaller(Estimate(1.0, 0.1), Estimate(1.1, 0.1))
+    ('first', 'undecided')
+    """
+    low, high = ratio_interval(first, second)
+    if high < 1:
+        return "first"
+    return "second" if low > 1 else "undecided"

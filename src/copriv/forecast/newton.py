@@ -1,0 +1,227 @@
+"""What public Newton may be expected to cost, by clip and number of answers: worked out on the public rows alone.
+
+If owners are like the public rows, then after K answers of each owner the expected f(θ) − f(θ*) has three parts:
+
+- what clipping hides: tr A⁻¹(Σ_gg − B Σ_cg)/2 · (1/n_pub + 1/n), falling with the clip;
+- what noise leaves open: Σ_j (Bu_j)ᵀA⁻¹(Bu_j)/2 · P_j q_j/(P_j + q_j), with P_j the variance of the pooled answers and
+  q_j = s_j(1/n_pub + 1/n) that of the public rows, growing with the clip and with K;
+- what the public Hessian gets wrong: owners are asked on the way, the first at the public model, about √(p/n_pub) away
+  from where the model ends, the others nearer to it; a second answer, asked near the end, halves the distance.
+
+Between trainings, and between draws of the public rows, what is left is taken for Gaussian: so the cost has the
+deviation of a weighted sum of squares.
+
+The smallest sum tells the clip and K without a look at private records. Beyond the longest public gradient nothing
+would seem hidden, although longer ones exist: there the first part follows the exponential that it fell by last.
+Short of it, the few rows beyond a clip say too little, as clips are placed by the same rows (`_hidden`).
+
+Clips to choose from grow by equal factors. Quantiles would leave a gap below the longest gradient, where few rows are:
+the noise of its two ends differs by up to four times in variance, and the few rows between decide which end is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import gradient_norms
+from copriv.losses.sample import Sample
+from copriv.rules.evidence import Evidence, pool
+from copriv.rules.public_moments import PublicMoments
+from copriv.vectors import FloatArray, Norm
+
+# How many answers of each owner are thought of.
+ANSWERS = (1, 2)
+# Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
+_SHORTEST, _STEP, _MOST_CLIPS = 0.8, 1.25, 30
+_TAIL = (0.99, 0.999)
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonPrediction:
+    """A clip, a number of answers of each owner, the ψ to be expected of them, and its deviation between trainings."""
+
+    clip: float
+    answers: int
+    cost: float
+    deviation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewtonForecast:
+    """What the public rows foretell under one clip after another; worked out once, for any owners.
+
+    Args:
+        clips: from short to long.
+        outlooks: one a clip.
+        hidden: what each clip hides, with the tail drawn out.
+        records: n_pub.
+        fitness: of the public model on the public rows.
+    """
+
+    clips: tuple[float, ...]
+    outlooks: tuple[PublicMoments, ...]
+    hidden: tuple[float, ...]
+    records: int
+    fitness: float
+
+    @classmethod
+    def of(
+        cls,
+        public: Sample,
+        objective: Objective,
+        norm: Norm,
+        start: FloatArray | None = None,
+        clips: Sequence[float] | None = None,
+    ) -> NewtonForecast:
+        """From public rows; `start` is the public model if it is known, `clips` those to look at if not all."""
+        theta = minimise(objective, public) if start is None else objective.project(start)
+        found = _outlooks(public, objective, norm, theta, clips)
+        return cls(
+            tuple(clip for clip, _, _ in found),
+            tuple(outlook for _, outlook, _ in found),
+            tuple(hidden for _, _, hidden in found),
+            public.records,
+            objective.fitness(public, theta),
+        )
+
+    def best(
+        self, records: Sequence[int], deviations: Mapping[int, Sequence[float]], among: float = 0.0
+    ) -> NewtonPrediction:
+        """The clip and number of answers with the least expected ψ.
+
+        Args:
+            records: n_i of each owner.
+            deviations: for every K to choose from, the deviation of each owner's noise on one answer for a clip of 1.
+            among: κ, how much owners truly differ.
+        """
+        found = [
+            self._at(place, answers, records, clip * np.asarray(units), among)
+            for place, clip in enumerate(self.clips)
+            for answers, units in deviations.items()
+        ]
+        if not found:
+            raise BadInput("no number of answers to choose from", remedy="name at least one", value=len(deviations))
+        return min(found, key=lambda prospect: prospect.cost)
+
+    def _at(
+        self, place: int, answers: int, records: Sequence[int], deviations: FloatArray, among: float
+    ) -> NewtonPrediction:
+        cost, deviation = _cost(
+            self.outlooks[place], self.hidden[place], self.records, records, deviations, answers, among
+        )
+        return NewtonPrediction(self.clips[place], answers, cost / self.fitness, deviation / self.fitness)
+
+
+def best_prediction(
+    public: Sample,
+    objective: Objective,
+    *,
+    records: Sequence[int],
+    deviations: Mapping[int, Sequence[float]],
+    norm: Norm,
+    start: FloatArray | None = None,
+) -> NewtonPrediction:
+    """The clip and number of answers with the least expected ψ, from public rows; see `NewtonForecast.best`."""
+    return NewtonForecast.of(public, objective, norm, start).best(records, deviations)
+
+
+def _outlooks(
+    public: Sample, objective: Objective, norm: Norm, theta: FloatArray, wanted: Sequence[float] | None
+) -> list[tuple[float, PublicMoments, float]]:
+    """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
+    lengths = gradient_norms(objective.loss, public, theta, norm)
+    clips = _ladder(lengths) if wanted is None else wanted
+    knots = [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
+    outlooks = {clip: PublicMoments.of(public, objective, clip, norm, theta) for clip in {*clips, *knots}}
+    hidden = {clip: _hidden(outlook, int(np.sum(lengths > clip))) for clip, outlook in outlooks.items()}
+    tail = [hidden[knot] for knot in knots]
+    return [(clip, outlooks[clip], max(hidden[clip], _extrapolate(clip, knots, tail))) for clip in clips]
+
+
+def _ladder(lengths: FloatArray) -> list[float]:
+    """Clips from short to long, by equal factors."""
+    shortest, longest = np.quantile(lengths, _SHORTEST), np.max(lengths)
+    clips = longest * _STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
+    return sorted({_digits(float(clip)) for clip in clips if clip * _STEP >= shortest})
+
+
+def _hidden(outlook: PublicMoments, beyond: int) -> float:
+    """What a clip hides that leaves so many public rows beyond it.
+
+    Clips are placed by the very rows that judge them. Beyond the (m + 1)-th longest of n gradients lie m of them, but
+    a share of (m + 1)/(n + 1) of all others is expected there.
+    """
+    return outlook.unexplained * (beyond + 1) / max(beyond, 1)
+
+
+def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> float:
+    """The exponential through the last two knots, from the last one on."""
+    width = knots[1] - knots[0]
+    if clip < knots[1] or not 0 < tail[1] < tail[0] or width <= 0:
+        return 0.0
+    return float(tail[1] * (tail[1] / tail[0]) ** ((clip - knots[1]) / width))
+
+
+def _cost(
+    outlook: PublicMoments,
+    hidden: float,
+    public_records: int,
+    records: Sequence[int],
+    deviations: FloatArray,
+    answers: int,
+    among: float,
+) -> tuple[float, float]:
+    """f(θ) − f(θ*) to be expected, and its deviation."""
+    sizes = np.asarray(records, dtype=np.float64)
+    variances = np.tile((deviations**2 / answers)[:, None] + np.finfo(float).tiny, outlook.spread.size)
+    evidence = Evidence(np.zeros_like(variances), variances, sizes, np.empty(0))
+    _, variance = pool(evidence, outlook.spread, among)
+    sampling = 1 / public_records + 1 / evidence.total
+    public = outlook.spread * sampling
+    left = variance * public / (variance + public)
+    price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
+    mismatch = outlook.staleness / public_records
+    noise = float(np.diag(price) @ left) * _kept(hidden - outlook.unexplained, float(np.diag(price) @ outlook.spread))
+    stale = _staleness(mismatch, noise, _distances(public_records, records), answers)
+    # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
+    spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
+    return hidden * sampling + noise + stale, float(np.sqrt(spread))
+
+
+def _kept(more: float, explained: float) -> float:
+    """The share of what answers can explain that is left to them if more is hidden: the sum of both is what it is."""
+    return max(1 - more / explained, 0.0) if explained > 0 else 1.0
+
+
+def _distances(public_records: int, records: Sequence[int]) -> FloatArray:
+    """Variance of the way from where each owner is asked first to where the model ends, in units of one record's.
+
+    After m owners the model rests on n_pub + m n/N records: 1/(n_pub + m n/N) − 1/(n_pub + n).
+    """
+    owners, total = len(records), sum(records)
+    return np.asarray(1 / (public_records + np.arange(owners) * total / owners) - 1 / (public_records + total))
+
+
+def _staleness(mismatch: float, noise: float, distances: FloatArray, answers: int) -> float:
+    """What it costs that first answers were taken elsewhere and the public Hessian is not the owners'.
+
+    With one answer each, the same wrong Hessian acts on the average way; earlier ways contain the later ones, so that
+    two have the covariance of the later: Σ (2m + 1)v_m/N². With more answers, an owner's first, of variance v + M_m,
+    is weighed against the later ones, of variance v, taken near the end.
+    """
+    owners = distances.size
+    if answers == 1:
+        return mismatch * float((2 * np.arange(owners) + 1) @ distances) / owners**2
+    one = answers * owners * noise + np.finfo(float).tiny
+    first = one + mismatch * distances
+    return float(np.sum(1 / (1 / first + (answers - 1) / one) - one / answers)) / owners**2
+
+
+def _digits(value: float) -> float:
+    return float(f"{max(value, 1e-9):.3g}")

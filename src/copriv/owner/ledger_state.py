@@ -1,0 +1,315 @@
+"""A book: what the entries of a ledger add up to. Pure, and written once for every kind of ledger.
+
+A ledger is an append-only list of entries. Folding them gives the book: budgets, what is spent, by which study, for
+which queries. Whether something may be appended is asked of the book; the answer is an entry, or a refusal.
+
+A ledger has an account in ε for answers with Laplace noise, one in ρ for answers with Gaussian noise, or both. The loss
+of all answers together is (ε_pure + ε(ρ, δ), δ).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
+from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import Amount, Guarantee, Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What became of a query: the question it was charged for; receipt and entry of its answer if it has one."""
+
+    question: str
+    answer: str | None = None
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One currency of a ledger: what may be spent, and what is."""
+
+    budget: Amount
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        """Billionths that may still be spent."""
+        return self.budget.nano - self.spent
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody has declared a budget, so that spending is only noted."""
+        return self.budget.nano >= OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """The state of a ledger; its dictionaries and sets belong to the fold and are never changed from outside."""
+
+    id: str
+    salt: str
+    owner: str
+    dataset: str
+    guarantee: Guarantee
+    accountant: Accountant
+    accounts: Mapping[Measure, Account]
+    sequence: int
+    head: str
+    queries: dict[str, Asked]
+    studies: dict[str, Amount]
+    enrolled: dict[str, Enrolled]
+    receipts: dict[str, None]
+
+    @property
+    def budget(self) -> Amount:
+        """Of the only account; a ledger with two has to be asked for one of them."""
+        return self._only_account().budget
+
+    @property
+    def spent(self) -> int:
+        """From the only account; a ledger with two has to be asked for one of them."""
+        return self._only_account().spent
+
+    @property
+    def newest_receipt(self) -> str | None:
+        """The receipt of the newest answer, if there is one."""
+        return next(reversed(self.receipts), None)
+
+    def account(self, measure: Measure) -> Account:
+        """The account in one currency; without one, nothing in it can be paid for."""
+        if measure not in self.accounts:
+            raise _other_currency(measure, tuple(self.accounts))
+        return self.accounts[measure]
+
+    def spent_by(self, study: str) -> int:
+        """Billionths that a study has spent, in the currency of its answers."""
+        return self.studies[study].nano if study in self.studies else 0
+
+    def next_entry(self, body: Body, at: str = "") -> Entry:
+        """The entry that would follow."""
+        return Entry(self.sequence + 1, self.head, body, at)
+
+    def enroll(self, enrolled: Enrolled, at: str = "") -> Entry | None:
+        """The entry that names a study, or None if it says nothing new."""
+        return None if self.enrolled.get(enrolled.study) == enrolled else self.next_entry(enrolled, at)
+
+    def charge(
+        self, query: str, question: str, amount: Amount, study: str, allowance: Amount, at: str = ""
+    ) -> Entry | None:
+        """The entry that pays for a query, or None if it is paid for already.
+
+        Args:
+            query: the id of the query.
+            question: a hash of what is asked.
+            amount: the price of the answer.
+            study: the digest of the terms.
+            allowance: the most that this owner spends on this study.
+            at: when.
+        """
+        known = self.queries.get(query)
+        if known is not None:
+            if known.question != question:
+                raise _conflict(query)
+            return None
+        for other in (allowance, self.studies.get(study, amount)):
+            if other.measure != amount.measure:
+                raise _other_currency(amount.measure, (other.measure,))
+        account = self.account(amount.measure)
+        if amount.nano < 1 or amount.nano > account.left:
+            raise _exhausted("budget", account.spent, account.budget, amount)
+        if self.spent_by(study) + amount.nano > allowance.nano:
+            raise _exhausted("share of this study", self.spent_by(study), allowance, amount)
+        return self.next_entry(Charge(query, question, amount.nano, amount.measure, study), at)
+
+    def answer(self, query: str, payload: bytes, receipt: str, at: str = "") -> Entry:
+        """The entry that records the answer to a charged query."""
+        known = self.queries.get(query)
+        if known is None:
+            raise LedgerRefusal(
+                f"the query {query!r} was never charged", remedy="reserve before answering", value=query
+            )
+        if known.answer is not None:
+            raise QueryConflict(
+                f"the query {query!r} already has its answer", remedy="send the stored one", value=query
+            )
+        return self.next_entry(Answered(query, hashlib.sha256(payload).hexdigest(), receipt), at)
+
+    def open_epoch(
+        self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str, at: str = ""
+    ) -> Entry:
+        """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
+        _require_signature(signed_off_by)
+        for measure, account in self.accounts.items():
+            if account.spent > budgets.get(measure, 0):
+                spent = Amount(account.spent, measure).words
+                raise LedgerRefusal(
+                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {spent}",
+                    remedy="what has been said cannot be taken back; choose a larger epsilon",
+                    value=guarantee.epsilon,
+                )
+        return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
+
+    def open_version(self, dataset: str, signed_off_by: str, at: str = "") -> Entry:
+        """The entry that takes over a changed dataset with everything that was spent on the old one.
+
+        Args:
+            dataset: SHA-256 of the records, as `genesis.fingerprint_of_file` gives it.
+            signed_off_by: who is responsible.
+            at: when.
+        """
+        _require_signature(signed_off_by)
+        return self.next_entry(Version(keyed(self.salt, dataset), signed_off_by), at)
+
+    def is_for(self, dataset: str) -> bool:
+        """Whether records with this SHA-256 are those of this ledger."""
+        return hmac.compare_digest(keyed(self.salt, dataset), self.dataset)
+
+    def require_dataset(self, dataset: str) -> None:
+        """Refuse to answer from records that this ledger was not made for."""
+        if not self.is_for(dataset):
+            raise LedgerRefusal(
+                f"the ledger of {self.owner!r} is for other records than these",
+                remedy="if the records have changed, open a new version: copriv ledger version",
+            )
+
+    def _only_account(self) -> Account:
+        if len(self.accounts) != 1:
+            raise LedgerRefusal(
+                "this ledger has a pure and a Gaussian account", remedy="ask for one of them", value=self.id
+            )
+        return next(iter(self.accounts.values()))
+
+
+def keyed(salt: str, fingerprint: str) -> str:
+    """A fingerprint that nobody without the salt can recompute.
+
+    >>> keyed("aa", "f") == keyed("bb", "f")
+    False
+    """
+    return hmac.new(bytes.fromhex(salt), fingerprint.encode(), hashlib.sha256).hexdigest()
+
+
+def open_book(genesis: Genesis, at: str = "") -> tuple[LedgerState, Entry]:
+    """A new book and the entry it starts from."""
+    entry = Entry(1, START, genesis, at)
+    return _begin(entry, genesis), entry
+
+
+def read_book(entries: Iterable[Entry]) -> LedgerState:
+    """Fold all entries of a ledger; a break in the chain is a failure."""
+    found = iter(entries)
+    first = next(found, None)
+    if first is None or not isinstance(first.body, Genesis) or (first.sequence, first.previous) != (1, START):
+        raise _broken("it does not begin with its first entry")
+    book = _begin(first, first.body)
+    for entry in found:
+        book = append(book, entry)
+    return book
+
+
+def append(book: LedgerState, entry: Entry) -> LedgerState:
+    """The book after one more entry, if it follows and keeps within the budgets."""
+    if (entry.sequence, entry.previous) != (book.sequence + 1, book.head):
+        raise _broken(f"entry {entry.sequence} does not follow entry {book.sequence}")
+    after = replace(_apply(book, entry.body, entry.sequence), sequence=entry.sequence, head=entry.head)
+    if entry.was:
+        after.receipts[entry.was] = None
+    if any(account.left < 0 for account in after.accounts.values()):
+        raise _broken(f"entry {entry.sequence} spends more than the budget")
+    return after
+
+
+def _begin(entry: Entry, genesis: Genesis) -> LedgerState:
+    return LedgerState(
+        id=genesis.id,
+        salt=genesis.salt,
+        owner=genesis.owner,
+        dataset=genesis.dataset,
+        guarantee=Guarantee(genesis.nano_epsilon, genesis.delta),
+        accountant=genesis.accountant,
+        accounts={measure: Account(Amount(nano, measure)) for measure, nano in genesis.budgets.items()},
+        sequence=entry.sequence,
+        head=entry.head,
+        queries={},
+        studies={},
+        enrolled={},
+        receipts={entry.was: None} if entry.was else {},
+    )
+
+
+def _apply(book: LedgerState, body: Body, sequence: int) -> LedgerState:
+    if isinstance(body, Charge):
+        return _spend(book, body)
+    if isinstance(body, Answered):
+        known = book.queries.get(body.query)
+        if known is None or known.answer is not None:
+            raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
+        book.queries[body.query] = Asked(known.question, body.receipt, sequence)
+        book.receipts[body.receipt] = None
+        return book
+    if isinstance(body, Enrolled):
+        book.enrolled[body.study] = body
+        return book
+    if isinstance(body, Epoch):
+        spent = {measure: account.spent for measure, account in book.accounts.items()}
+        accounts: dict[Measure, Account] = {
+            measure: Account(Amount(nano, measure), spent.pop(measure, 0)) for measure, nano in body.budgets.items()
+        }
+        if any(spent.values()):
+            raise _broken("an epoch forgets what an account has spent")
+        return replace(book, guarantee=Guarantee(body.nano_epsilon, body.delta), accounts=accounts)
+    if isinstance(body, Version):
+        return replace(book, dataset=body.dataset)
+    raise _broken("there is a second beginning")
+
+
+def _spend(book: LedgerState, charge: Charge) -> LedgerState:
+    if charge.query in book.queries:
+        raise _broken(f"the query {charge.query!r} is charged twice")
+    if charge.measure not in book.accounts:
+        raise _broken(f"a charge in {charge.measure}, for which there is no account")
+    account = book.accounts[charge.measure]
+    book.queries[charge.query] = Asked(charge.question)
+    book.studies[charge.study] = Amount(book.spent_by(charge.study) + charge.nano, charge.measure)
+    spent = Account(account.budget, account.spent + charge.nano)
+    return replace(book, accounts={**book.accounts, charge.measure: spent})
+
+
+def _broken(how: str) -> LedgerFailure:
+    return LedgerFailure(
+        f"the ledger is damaged: {how}",
+        remedy="do not answer from it; keep the file and ask whoever backs it up",
+        value=how,
+    )
+
+
+def _conflict(query: str) -> QueryConflict:
+    return QueryConflict(f"the query {query!r} was asked before at another model", remedy="use a new id", value=query)
+
+
+def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:
+    gone = Amount(spent, limit.measure)
+    return LedgerRefusal(
+        f"the {what} is spent: {gone.words} of {limit.words}, and an answer costs {amount.words}",
+        remedy="this owner answers no more",
+        value=spent,
+    )
+
+
+def _other_currency(given: str, accounts: tuple[str, ...]) -> LedgerRefusal:
+    return LedgerRefusal(
+        f"a charge in {given} against a budget in {' and '.join(accounts)}",
+        remedy="a budget with delta = 0 is for Laplace noise, one with delta > 0 for Gaussian noise, unless a part of "
+        "it was set aside for Laplace noise; `copriv ledger epoch` with --delta and --pure opens an account for it",
+        value=given,
+    )
+
+
+def _require_signature(name: str) -> None:
+    if not name.strip():
+        raise LedgerRefusal("nobody has signed off", remedy="say who does: --signed-off-by NAME", value=name)

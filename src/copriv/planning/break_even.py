@@ -1,0 +1,95 @@
+"""From which ε, and from how many owners on joining pays; each with the interval that the verdict's own leaves.
+
+Joining pays where the joint model's ψ is below the own one's: for certain where the whole interval of their ratio is,
+perhaps where its lower end is. All three fall with ε and with the number of owners, so each is found by halving. The
+doubt that a finite public sample leaves is small beside the chance of one training, so it is worked out once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+from copriv.planning.advice import Advice, Adviser
+from copriv.planning.alone import OwnModel
+from copriv.privacy.guarantee import NANO, Guarantee
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+MOST_OWNERS = 1000
+_BISECTIONS = 10
+
+Value = TypeVar("Value", int, float)
+Pays = Callable[[Advice], bool]
+# Perhaps, expected to, for certain.
+DEGREES: tuple[Pays, Pays, Pays] = (
+    lambda found: found.ratio[0] < 1,
+    lambda found: found.gain < 1,
+    lambda found: found.ratio[1] < 1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """From where on joining pays: perhaps, as expected, and for certain; None if nowhere in the range."""
+
+    perhaps: float | None
+    expected: float | None
+    certain: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """The smallest ε with these owners, and the smallest number of owners of one's own size at this ε."""
+
+    epsilon: Turn
+    owners: Turn
+
+
+def break_even(adviser: Adviser, own: OwnModel, others: Sequence[int], guarantee: Guarantee) -> BreakEven:
+    """The ε and the number of owners from which joining pays, everything else being as it is."""
+    like = adviser.judge(own, others, guarantee).joint
+
+    @cache
+    def at_epsilon(epsilon: float) -> Advice:
+        return adviser.glance(own, others, Guarantee(max(1, int(epsilon * NANO)), guarantee.delta), like)
+
+    @cache
+    def among(owners: int) -> Advice:
+        return adviser.glance(own, (own.records,) * (owners - 1), guarantee, like)
+
+    return BreakEven(
+        epsilon=Turn(*(least_epsilon(_after(at_epsilon, pays)) for pays in DEGREES)),
+        owners=Turn(*(least_owners(_after(among, pays)) for pays in DEGREES)),
+    )
+
+
+def _after(judge: Callable[[Value], Advice], pays: Pays) -> Callable[[Value], bool]:
+    return lambda value: pays(judge(value))
+
+
+def least_epsilon(pays: Callable[[float], bool]) -> float | None:
+    """The smallest ε that pays, to two digits, by halving the range on a logarithmic scale."""
+    low, high = math.log(SMALLEST_EPSILON), math.log(LARGEST_EPSILON)
+    if not pays(LARGEST_EPSILON):
+        return None
+    if pays(SMALLEST_EPSILON):
+        return SMALLEST_EPSILON
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if pays(math.exp(middle)) else (middle, high)
+    return float(f"{math.exp(high):.2g}")
+
+
+def least_owners(pays: Callable[[int], bool]) -> int | None:
+    """The smallest number of owners that pays, two at least."""
+    low, high = 1, MOST_OWNERS
+    if not pays(high):
+        return None
+    while high - low > 1:
+        middle = int(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high

@@ -1,0 +1,84 @@
+"""What a user asks of a study, before anything is worked out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from copriv.errors import BadInput
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import Guarantee
+from copriv.rules.paper import CentralStep
+from copriv.schedule.trace import Trace
+
+RuleChoice = Literal["auto", "newton", "statistics", "averaged", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSpec:
+    """What the user asks for; None means that the pilot chooses.
+
+    Args:
+        guarantees: one an owner.
+        rule: paper, averaged, statistics or newton; auto for the one with the least predicted ψ.
+        loss: squared, huber or logistic.
+        threshold: the Huber loss's.
+        horizon: T.
+        step: the rule's step; or give rho.
+        rho: the paper's ρ instead of a step.
+        clip: the most that one record's gradient may count.
+        answers: the most answers of each owner; None for what the schedule is likely to ask for.
+        central: which central step Algorithm 1 takes.
+        regularization: λ.
+        limit: θ_max of the box.
+        rates: of the owners' clocks; None for equal ones.
+        accountant: for guarantees with δ.
+        seed: of the schedule and of simulated noise.
+        trace: a recorded schedule to replay.
+    """
+
+    guarantees: tuple[Guarantee, ...]
+    seed: int
+    rule: RuleChoice = "paper"
+    loss: str = "squared"
+    threshold: float = 0.25
+    horizon: int = 1000
+    step: float | None = None
+    rho: float | None = None
+    clip: float | None = None
+    answers: int | None = None
+    central: CentralStep = CentralStep.PROOF
+    regularization: float = 1e-5
+    limit: float | None = None
+    rates: tuple[float, ...] | None = None
+    accountant: Accountant = "pld"
+    trace: Trace | None = None
+
+
+def require_one_each(wishes: TrainingSpec, owners: int) -> None:
+    """Refuse lists that do not fit the owners there are."""
+    for what, given in (("guarantees", wishes.guarantees), ("rates", wishes.rates)):
+        if given is not None and len(given) != owners:
+            raise BadInput(
+                f"{len(given)} {what} for {owners} owners", remedy=f"give {owners}, one an owner", value=len(given)
+            )
+    if wishes.trace is not None and wishes.trace.owners != owners:
+        raise BadInput(
+            f"the recorded schedule is for {wishes.trace.owners} owners, and there are {owners}",
+            remedy="replay it with the owners it was recorded with",
+            value=wishes.trace.owners,
+        )
+    if wishes.step is not None and wishes.rho is not None:
+        raise BadInput("a step and a rho", remedy="give one of them: step = rho/(T² sigma)", value=wishes.rho)
+
+
+def require_sensible(wishes: TrainingSpec) -> None:
+    """Refuse numbers that cannot be meant."""
+    if wishes.horizon < 1:
+        raise BadInput(f"the horizon is {wishes.horizon}", remedy="give at least 1 iteration", value=wishes.horizon)
+    if wishes.answers is not None and wishes.answers < 1:
+        raise BadInput(f"{wishes.answers} answers", remedy="let owners answer at least once", value=wishes.answers)
+    for what, value in (("step", wishes.step), ("rho", wishes.rho), ("clip", wishes.clip), ("box limit", wishes.limit)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise BadInput(f"the {what} is {value}", remedy="give a finite number greater than 0", value=value)

@@ -1,0 +1,227 @@
+"""A promise: what one owner commits to in a study, worked out from the terms, its size and its guarantee.
+
+The clip appears here once. It bounds each record's gradient, and the sensitivity follows from it; there is no way to
+set one without the other. The same goes for the bound on each record's loss in an evaluation.
+
+A promise has a part for every kind of question that the terms allow, and each part has its own portion of what the
+guarantee allows. What training asks for, gradients or moments, has what the others leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.losses.loss import Loss
+from copriv.losses.moments import moment_count, pack_moments
+from copriv.losses.objective import Objective
+from copriv.losses.passes import bounded_average_value, clipped_average_gradient
+from copriv.losses.sample import Sample
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
+from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.protocol.messages import Kind
+from copriv.protocol.terms import Terms
+from copriv.vectors import FloatArray, Norm
+
+Exact: TypeAlias = Callable[[Sample, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBudget:
+    """One kind of question: its exact answer, how far one record can move it, and the noise that hides this.
+
+    `bound` is the most that one record may count: the clip of a gradient, the bound of a loss. What `exact` returns is
+    to be sealed at once by whoever calls.
+    """
+
+    kind: Kind
+    bound: float
+    sensitivity: Sensitivity
+    calibration: Calibration
+    exact: Exact = field(repr=False, compare=False)
+
+    @property
+    def allowance(self) -> Amount:
+        """The price of all the promised answers of this kind, and of not one more."""
+        return self.calibration.charge * self.calibration.answers
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """A clip, the sensitivity that follows from it, and the noise that keeps the guarantee; and the same of `further`.
+
+    `row_norm` and `target_bound` are what the terms say of every record; within them no gradient can overflow, and none
+    can be too short to be clipped. `sensitivity` and `calibration` are those of what training asks for (`main`);
+    `further` has the parts for all other kinds of questions.
+    """
+
+    objective: Objective
+    row_norm: float
+    target_bound: float
+    clip: float
+    norm: Norm
+    sensitivity: Sensitivity
+    calibration: Calibration
+    further: tuple[QueryBudget, ...] = ()
+    main: Kind = "gradient"
+
+    @property
+    def parts(self) -> tuple[QueryBudget, ...]:
+        """Everything that may be asked for, what training needs first."""
+        return (QueryBudget(self.main, self.clip, self.sensitivity, self.calibration, self.exact_answer), *self.further)
+
+    @property
+    def budget(self) -> Amount:
+        """The most that all parts together may cost; within what the guarantee allows."""
+        return Amount(sum(part.calibration.budget.nano for part in self.parts), self.calibration.budget.measure)
+
+    def allows(self, kind: Kind) -> bool:
+        """Whether anything was set aside for such questions."""
+        return any(part.kind == kind for part in self.parts)
+
+    def part(self, kind: Kind) -> QueryBudget:
+        """What is promised for one kind of question."""
+        for part in self.parts:
+            if part.kind == kind:
+                return part
+        raise BadInput(
+            f"nothing is promised for questions of kind {kind!r}",
+            remedy=f"ask for {' or '.join(part.kind for part in self.parts)}, or agree on terms that allow it",
+            value=kind,
+        )
+
+    def require_bounded(self, sample: Sample) -> None:
+        """Refuse records that the dictionary has not bounded, before anything is answered from them."""
+        with np.errstate(over="ignore"):
+            longest = float(np.max(np.linalg.norm(sample.columns, axis=0)))
+        largest = float(np.max(np.abs(sample.targets)))
+        if not (longest <= self.row_norm * RECORD_ROUNDING and largest <= self.target_bound * RECORD_ROUNDING):
+            raise BadInput(
+                f"records outside the terms: rows longer than {self.row_norm:g} or targets above {self.target_bound:g}",
+                remedy="reduce the records with the study's dictionary",
+            )
+
+    def exact_answer(self, sample: Sample, theta: FloatArray) -> FloatArray:
+        """What the noise is calibrated for: the clipped average gradient, or moments; to be sealed at once."""
+        if self.main == "moments":
+            return pack_moments(sample, self.norm)
+        return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
+
+
+def main_kind(terms: Terms) -> Kind:
+    """What training asks for under these terms."""
+    return "moments" if terms.rule == "statistics" else "gradient"
+
+
+def make_commitment(
+    terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
+) -> Commitment:
+    """What an owner with this many records promises: so many answers, and the further ones of the terms."""
+    objective = terms.objective()
+    norm = mechanism_norm(guarantee)
+    main = main_kind(terms)
+    clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
+    further = _further_questions(terms, objective, records, norm)
+    calibration = calibrate(
+        guarantee,
+        answers=answers,
+        sensitivity=sensitivity,
+        parameters=numbers,
+        accountant=accountant,
+        portion=1 - sum((question.portion for question in further), Fraction(0)),
+    )
+    parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
+    return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
+
+
+def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
+    """The clip of average gradients, their sensitivity, and how many numbers they have."""
+    proven = objective.gradient_bound(
+        row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
+    )
+    clip = min(terms.clip, proven)
+    return (
+        clip,
+        of_average_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm),
+        terms.parameters,
+    )
+
+
+def _moments(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
+    """The bound on records, from which the sensitivity of their moments follows without any clip."""
+    if objective.loss.name != "squared" or terms.row_norm > 1 or terms.target_bound > 1:
+        raise BadInput(
+            f"moments for the {objective.loss.name} loss, rows up to {terms.row_norm:g}, targets up to "
+            f"{terms.target_bound:g}",
+            remedy="one-shot statistics are for the squared loss with rows and targets of at most 1",
+            value=objective.loss.name,
+        )
+    sensitivity = of_moments(records=records, parameters=terms.parameters, norm=norm)
+    return terms.row_norm, sensitivity, moment_count(terms.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A kind of question other than for gradients, with the portion of the budget that the terms set aside for it."""
+
+    kind: Kind
+    portion: Fraction
+    answers: int
+    numbers: int
+    bound: float
+    sensitivity: Sensitivity
+    exact: Exact
+
+
+def _further_questions(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[_Question, ...]:
+    """Every other kind of question that the terms allow; a new kind is one more entry."""
+    makers = (_evaluation,)
+    found = (make(terms, objective, records, norm) for make in makers)
+    return tuple(question for question in found if question is not None)
+
+
+def _promise_part(question: _Question, guarantee: Guarantee, accountant: Accountant) -> QueryBudget:
+    calibration = calibrate(
+        guarantee,
+        answers=question.answers,
+        sensitivity=question.sensitivity,
+        parameters=question.numbers,
+        accountant=accountant,
+        portion=question.portion,
+    )
+    return QueryBudget(question.kind, question.bound, question.sensitivity, calibration, question.exact)
+
+
+def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) -> _Question | None:
+    """The average loss at a model, each record's bounded by the terms or by what the loss cannot exceed."""
+    if terms.evaluations == 0:
+        return None
+    bound = min(terms.loss_bound, _proven_loss_bound(terms, objective))
+    return _Question(
+        kind="loss",
+        portion=Fraction(str(terms.evaluation_share)),
+        answers=terms.evaluations,
+        numbers=1,
+        bound=bound,
+        sensitivity=of_average_value(bound=bound, records=records, norm=norm),
+        exact=partial(_bounded_loss, objective.loss, bound),
+    )
+
+
+def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
+    """The largest loss of any record within the terms at any model in the box."""
+    margin = terms.limit * math.sqrt(terms.parameters) * terms.row_norm
+    return objective.loss.value_bound(margin, terms.target_bound)
+
+
+def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:
+    return np.array([bounded_average_value(loss, sample, theta, bound)])

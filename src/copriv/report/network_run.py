@@ -1,0 +1,250 @@
+"""What came of a study with owners elsewhere: figures, the privacy statement, the model and a picture.
+
+The learner has seen no record. Everything here follows from the terms, from what owners said of themselves and from
+their answers, so all of it may be passed on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from copriv.learner.checkpoint import Entry, Expelled
+from copriv.learner.evaluation import Evaluation
+from copriv.learner.roster import Roster, meetings_of
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.calibration import spent_epsilon
+from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.protocol.meeting import Hello
+from copriv.protocol.study_file import StudyFile
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.report.figures import GuaranteeShown, Spending, weakest
+from copriv.report.model_file import ModelFile, Promised, write_model
+from copriv.report.run_folder import shut
+from copriv.report.statement import (
+    ExpelledStatement,
+    Heading,
+    Statement,
+    make_statement,
+    owner_statement,
+    write_statement,
+)
+from copriv.schedule.trace import Trace
+from copriv.vectors import FloatArray
+
+# Okabe and Ito's palette, distinguishable with any colour vision.
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+
+
+class Judged(msgspec.Struct):
+    """The average loss that owners were paid to tell, and how far the noise may have moved it."""
+
+    average_loss: float
+    standard_error: float
+    owners: int
+    records: int
+
+
+class ShownOut(msgspec.Struct):
+    """An owner that was caught lying: at which meeting (0: in the evaluation), why, and what was taken out."""
+
+    owner: str
+    meeting: int
+    taken_out: int
+    why: str
+
+
+class JointFigures(msgspec.Struct):
+    """Everything about a study with owners elsewhere that is a number."""
+
+    study: str
+    owners: int
+    records: int
+    features: int
+    rule: str
+    horizon: int
+    meetings: int
+    meeting: str
+    clock: str
+    guarantee: GuaranteeShown
+    spent: list[Spending]
+    refused: dict[str, int]
+    evaluation: Judged | None
+    loss: str
+    target: str
+    clip: float
+    step: float
+    limit: float
+    regularization: float
+    terms: str
+    seconds: float
+    run_folder: str
+    expelled: list[ShownOut] = []
+    weakness: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JointRun:
+    """A finished study, before it is told; the roster has those that are left, the log every meeting."""
+
+    study: StudyFile
+    roster: Roster
+    expelled: Sequence[Expelled]
+    log: Sequence[Entry]
+    model: FloatArray
+    evaluation: Evaluation | None
+    evaluated: Mapping[str, int]
+    seconds: float
+    folder: Path
+
+    @property
+    def terms(self) -> Terms:
+        """The study's terms."""
+        return self.study.terms
+
+    def dictionary(self) -> Dictionary:
+        """The study's dictionary."""
+        return Dictionary.from_study(self.study.dictionary)
+
+    def meetings(self) -> list[Entry]:
+        """The meetings with those that are left."""
+        return [entry for entry in self.log if entry.owner in self.roster.names]
+
+    def trace(self) -> Trace:
+        """Who was met when, of those that are left: the schedule that another run may replay."""
+        places = {name: place for place, name in enumerate(self.roster.names)}
+        meetings = self.meetings()
+        met = [places[entry.owner] for entry in meetings]
+        return Trace.of([entry.time for entry in meetings], met, owners=len(places))
+
+    def shown_out(self) -> list[ShownOut]:
+        """Who was caught, as it is shown."""
+        given = Counter(entry.owner for entry in self.log if entry.outcome == "answer")
+        taken_out = {out.owner: given[out.owner] if out.number else 0 for out in self.expelled}
+        return [ShownOut(out.owner, out.number, taken_out[out.owner], out.why) for out in self.expelled]
+
+
+def joint_figures(run: JointRun) -> JointFigures:
+    """The figures of a finished study."""
+    terms, dictionary, spent = run.terms, run.dictionary(), _spending(run)
+    refusals = [entry.outcome for entry in run.log if entry.outcome != "answer"]
+    met = len(run.meetings())
+    found = run.evaluation
+    return JointFigures(
+        study=terms.name,
+        owners=len(spent),
+        records=sum(entry.records for entry in spent),
+        features=dictionary.features,
+        rule=terms.rule,
+        horizon=meetings_of(terms, run.roster),
+        meetings=met,
+        meeting=terms.meeting,
+        clock=terms.clock,
+        guarantee=GuaranteeShown(max(entry.promised for entry in spent), max(entry.delta for entry in spent)),
+        spent=spent,
+        refused={reason: refusals.count(reason) for reason in sorted(set(refusals))},
+        evaluation=None if found is None else Judged(found.loss, found.standard_error, found.owners, found.records),
+        loss=terms.loss,
+        target=dictionary.target.name,
+        clip=terms.clip,
+        step=terms.step,
+        limit=terms.limit,
+        regularization=terms.regularization,
+        terms=terms.digest(),
+        seconds=run.seconds,
+        run_folder=str(run.folder),
+        expelled=run.shown_out(),
+        weakness=weakest(
+            [commitment_of(hello, terms) for hello in run.roster.owners], [each.records for each in spent]
+        ),
+    )
+
+
+def write_joint(run: JointRun, figures: JointFigures) -> None:
+    """The model, the privacy statement, the schedule, the picture and, last, the figures."""
+    promised = tuple(Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent)
+    theta = tuple(run.model.tolist())
+    write_afresh(ModelFile(theta, run.terms, run.dictionary(), promised, "secure"), run.folder / "model.json")
+    (run.folder / "schedule.json").write_bytes(run.trace().to_json() + b"\n")
+    write_statement(_statement(run, figures.spent), run.folder)
+    draw(run, run.folder)
+    (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    shut(run.folder)
+
+
+def write_afresh(model: ModelFile, path: Path) -> None:
+    """Write a model; one that a killed process has left of this very run is replaced."""
+    path.unlink(missing_ok=True)
+    write_model(model, path)
+
+
+def draw(run: JointRun, folder: Path) -> list[Path]:
+    """Write meetings.png and meetings.svg: who answered when."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = (*run.roster.names, *(out.owner for out in run.expelled if out.owner not in run.roster.names))
+    shown = [name if name in run.roster.names else f"{name} (expelled)" for name in names]
+    with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "c"}):
+        figure, axes = plt.subplots(figsize=(6.4, min(8.0, 1.6 + 0.22 * len(names))), layout="constrained")
+        for answered, colour, label in ((True, _BLUE, "answer"), (False, _ORANGE, "refusal")):
+            met = [entry for entry in run.log if (entry.outcome == "answer") == answered]
+            if met:
+                times, places = [entry.number for entry in met], [names.index(entry.owner) for entry in met]
+                axes.scatter(times, places, s=30, marker="|", color=colour, label=label)
+        axes.set_xlabel("meeting k")
+        axes.set_yticks(range(len(names)), shown if len(names) <= 30 else [""] * len(names))
+        axes.set_title(f"who answered when: {len(names)} owners", fontsize=10, loc="left")
+        paths = [folder / f"meetings.{kind}" for kind in ("png", "svg")]
+        for path in paths:
+            figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+        plt.close(figure)
+    return paths
+
+
+def commitment_of(hello: Hello, terms: Terms) -> Commitment:
+    """What an owner promises, worked out from what it said of itself."""
+    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
+    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
+    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+
+
+def _spending(run: JointRun) -> list[Spending]:
+    """What each owner's answers have cost it, by the price on them."""
+    return [_spent(run, hello, commitment_of(hello, run.terms)) for hello in run.roster.owners]
+
+
+def _spent(run: JointRun, hello: Hello, commitment: Commitment) -> Spending:
+    answers = [entry for entry in run.log if entry.owner == hello.owner and entry.outcome == "answer"]
+    nano = sum(entry.nano for entry in answers) + run.evaluated.get(hello.owner, 0)
+    calibration = commitment.calibration
+    amount = Amount(nano, calibration.budget.measure)
+    return Spending(
+        owner=hello.owner,
+        answers=len(answers),
+        epsilon=spent_epsilon(amount, calibration.guarantee, calibration.accountant) if nano else 0.0,
+        delta=calibration.guarantee.delta,
+        promised=calibration.guarantee.epsilon,
+        most_answers=calibration.answers,
+        records=hello.records,
+    )
+
+
+def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
+    owners = [
+        owner_statement(entry, commitment_of(hello, run.terms))
+        for hello, entry in zip(run.roster.owners, spent, strict=True)
+    ]
+    expelled = [ExpelledStatement(out.owner, out.why) for out in run.expelled]
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    heading = Heading(run.terms.name, run.terms.learner, date, run.terms.public)
+    return make_statement(heading, run.terms.digest(), "secure", owners, expelled)

@@ -1,0 +1,1 @@
+"""What runs: a consortium in one process, the learner's server, an owner's client. Nothing is printed here."""

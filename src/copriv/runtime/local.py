@@ -1,0 +1,152 @@
+"""A consortium in one process: owners with their ledgers, the transport, the learner, and what came of it.
+
+Because every record is here, the fitness of the joint model and of each owner's own can be computed exactly. These
+figures are measured on the records themselves: they are for whoever may see all records, and not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from copriv.entropy import seeded
+from copriv.learner.learner import Iteration, Position, Session, train
+from copriv.losses.objective import Objective, relative_fitness
+from copriv.losses.optimum import minimise
+from copriv.losses.sample import Sample
+from copriv.owner.ledger import Ledger
+from copriv.owner.owner import Owner
+from copriv.owner.responder import PrivateResponder, Responder
+from copriv.planning.training_plan import Noise, TrainingPlan
+from copriv.protocol.commitment import Commitment
+from copriv.records.load import Intake, OwnerSample
+from copriv.runtime.simulated_responder import SilentResponder, SimulatedResponder
+from copriv.transport.in_process import InProcessTransport
+from copriv.vectors import FloatArray
+
+MakeLedger = Callable[[OwnerSample, Commitment], Ledger]
+
+
+@dataclass(frozen=True, slots=True)
+class Consortium:
+    """Owners, their ledgers and the way to reach them."""
+
+    names: tuple[str, ...]
+    ledgers: tuple[Ledger, ...]
+    transport: InProcessTransport
+
+
+def assemble(intake: Intake, study: TrainingPlan, *, noise: Noise, seed: int, make_ledger: MakeLedger) -> Consortium:
+    """Owners with secure noise on their records; or, for a simulation, with seeded noise or none."""
+    names = tuple(owner.name for owner in intake.owners)
+    ledgers = tuple(
+        make_ledger(owner, commitment) for owner, commitment in zip(intake.owners, study.commitments, strict=True)
+    )
+    owners = [
+        Owner(
+            owner.name, study.terms, commitment, _responder(owner.sample, commitment, noise, seed, owner.name), ledger
+        )
+        for owner, commitment, ledger in zip(intake.owners, study.commitments, ledgers, strict=True)
+    ]
+    return Consortium(names, ledgers, InProcessTransport(owners))
+
+
+def _responder(sample: Sample, commitment: Commitment, noise: Noise, seed: int, name: str) -> Responder:
+    if noise == "secure":
+        return PrivateResponder(sample, commitment)
+    if noise == "seeded":
+        return SimulatedResponder(sample, commitment, seeded(seed, f"noise of {name}"))
+    return SilentResponder(sample, commitment)
+
+
+def run(
+    consortium: Consortium, study: TrainingPlan, run_name: str, position: Position[Any] | None = None
+) -> Iterator[Iteration[Any]]:
+    """Train along the study's schedule, one meeting at a time, from the beginning or from where it stood."""
+    learning = Session(study.rule, consortium.names, study.terms.digest(), run_name)
+    return train(learning, study.trace.meetings, consortium.transport, position)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Remembers what to show of a run: the model at some iterations, and who refused why."""
+
+    horizon: int
+    most: int = 200
+    models: dict[int, FloatArray] = field(default_factory=dict)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+
+    def keeps(self, number: int) -> bool:
+        """Whether the model of an iteration is to be shown."""
+        return number % max(1, self.horizon // self.most) == 0 or number in (1, self.horizon)
+
+    def see(self, iteration: Iteration[Any], model: FloatArray) -> None:
+        """Take note of one iteration and the model after it."""
+        if self.keeps(iteration.number):
+            self.models[iteration.number] = model
+        if iteration.refusal is not None:
+            self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
+
+    def recall(self, models: Mapping[int, FloatArray], refusals: Sequence[tuple[str, str]]) -> None:
+        """Take note of what a run had seen before it was interrupted."""
+        self.models.update(models)
+        self.refusals.extend(refusals)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Fitness measured on all records: exact, and not private."""
+
+    best_fitness: float
+    fitness: float
+    relative: float
+    public: float | None
+    alone: tuple[float, ...]
+    path: tuple[tuple[int, float], ...]
+
+    @property
+    def cost_of_privacy(self) -> float:
+        """CoP = f(θ_L) − f(θ*)."""
+        return self.fitness - self.best_fitness
+
+    @property
+    def gaining(self) -> int:
+        """How many owners do better with the joint model than with their own."""
+        return sum(self.relative < alone for alone in self.alone)
+
+    @property
+    def alone_median(self) -> float:
+        """ψ of the median owner's own model."""
+        return float(np.median(self.alone))
+
+
+def measure(
+    objective: Objective,
+    samples: Sequence[Sample],
+    study: TrainingPlan,
+    watch: Watch,
+    model: FloatArray,
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Findings:
+    """Compare the trained model with the best one, with each owner's own and with the public one."""
+    joint = Sample.join(samples)
+    best = objective.fitness(joint, minimise(objective, joint))
+    done = 0
+
+    def relative(theta: FloatArray) -> float:
+        nonlocal done
+        done += 1
+        tell(done, len(samples) + len(watch.models) + 2)
+        return relative_fitness(objective.fitness(joint, theta), best)
+
+    return Findings(
+        best_fitness=best,
+        fitness=objective.fitness(joint, model),
+        relative=relative(model),
+        public=None if study.public_model is None else relative(objective.project(study.public_model)),
+        alone=tuple(relative(minimise(objective, sample)) for sample in samples),
+        path=tuple((k, relative(theta)) for k, theta in watch.models.items()),
+    )

@@ -1,0 +1,43 @@
+"""Stand-ins for records in a simulation: the same exact answers, with seeded noise or with none."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from copriv.losses.sample import Sample
+from copriv.privacy.exact import SimulatedVector
+from copriv.protocol.commitment import Commitment
+from copriv.protocol.messages import Kind
+from copriv.vectors import FloatArray
+
+
+@final
+class SimulatedResponder:
+    """Seeded noise of the promised scale: reproducible, and for that reason no protection."""
+
+    def __init__(self, sample: Sample, commitment: Commitment, generator: np.random.Generator) -> None:
+        self._sample = sample
+        self._promise = commitment
+        self._generator = generator
+
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+        """The exact answer with seeded noise."""
+        part = self._promise.part(kind)
+        return part.calibration.mechanism.simulate_noise(
+            SimulatedVector(part.exact(self._sample, theta)), self._generator
+        )
+
+
+@final
+class SilentResponder:
+    """No noise at all, to tell what the algorithm does from what the noise does."""
+
+    def __init__(self, sample: Sample, commitment: Commitment) -> None:
+        self._sample = sample
+        self._promise = commitment
+
+    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+        """The exact answer itself."""
+        return self._promise.part(kind).exact(self._sample, theta)

@@ -1,0 +1,138 @@
+"""What is foreseen on the public rows: the clip falls with the noise, and the foreseen ψ is the one that comes."""
+
+import numpy as np
+import pytest
+
+from copriv.errors import BadInput
+from copriv.forecast import newton
+from copriv.forecast.newton import NewtonForecast, best_prediction
+from copriv.losses.choose import choose
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import gradient_norms
+from copriv.losses.sample import Sample
+from copriv.rules.public_moments import PublicMoments
+from copriv.vectors import Norm
+
+OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
+
+
+def population(records, seed, parameters=5, *, heavy=True):
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, parameters)) / 4
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    noise = 0.05 * (generator.standard_t(4, size=records) if heavy else generator.normal(size=records))
+    return Sample.of_rows(rows, np.clip(rows @ np.linspace(-0.5, 0.5, parameters) + noise, -1, 1))
+
+
+def foresee(deviation, owners=5, answers=(1, 2)):
+    return best_prediction(
+        population(5000, 0),
+        OBJECTIVE,
+        records=[5000] * owners,
+        deviations={k: [k * deviation] * owners for k in answers},
+        norm=Norm.L1,
+    )
+
+
+def test_more_noise_means_a_smaller_clip_and_a_higher_cost():
+    predictions = [foresee(deviation) for deviation in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]
+    clips, costs = [p.clip for p in predictions], [p.cost for p in predictions]
+    assert clips == sorted(clips, reverse=True)
+    assert clips[0] > 2 * clips[-1]
+    assert costs == sorted(costs)
+
+
+def test_a_second_answer_is_asked_for_only_where_noise_is_small():
+    assert foresee(1e-7, owners=2).answers == 2
+    assert foresee(1e-2, owners=2).answers == 1
+
+
+def regrets(public, clips):
+    """What the best of these clips is expected to cost, over the best of very many, from little noise to much."""
+    chosen, many = (
+        NewtonForecast.of(public, OBJECTIVE, Norm.L1, clips=some)
+        for some in (clips, np.geomspace(min(clips), max(clips), 60).tolist())
+    )
+    noises = [{1: [deviation] * 10} for deviation in np.geomspace(1e-5, 1e-2, 13)]
+    return [chosen.best([10_000] * 10, noise).cost / many.best([10_000] * 10, noise).cost for noise in noises]
+
+
+def test_no_clip_between_those_to_choose_from_is_much_better_as_it_is_between_quantiles():
+    public = population(10_000, 0)
+    lengths = gradient_norms(OBJECTIVE.loss, public, minimise(OBJECTIVE, public), Norm.L1)
+    quantiles = np.quantile(lengths, (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)).tolist()
+    longest = quantiles[-1]
+    assert max(regrets(public, NewtonForecast.of(public, OBJECTIVE, Norm.L1).clips)) < 1.15
+    assert max(regrets(public, [*quantiles, 1.25 * longest, 1.6 * longest])) > 1.2
+
+
+def said_and_true(public, everybody, quantile):
+    """What a clip at a quantile of public gradients is said to hide, and what it hides of everybody's records."""
+    theta = minimise(OBJECTIVE, public)
+    clip = float(np.quantile(gradient_norms(OBJECTIVE.loss, public, theta, Norm.L1), quantile))
+    said = NewtonForecast.of(public, OBJECTIVE, Norm.L1, theta, clips=(clip,)).hidden[0]
+    return said, PublicMoments.of(everybody, OBJECTIVE, clip, Norm.L1).unexplained
+
+
+def test_what_a_clip_hides_is_hardly_underrated_though_the_same_rows_place_it(monkeypatch):
+    everybody, publics = population(30_000, 999, heavy=False), [population(1000, k, heavy=False) for k in range(60)]
+
+    def said_over_true():
+        said, true = np.mean([said_and_true(public, everybody, 0.997) for public in publics], axis=0)
+        return said / true
+
+    assert 0.75 < said_over_true() < 1.1
+    monkeypatch.setattr(newton, "_hidden", lambda outlook, _beyond: outlook.unexplained)
+    assert said_over_true() < 0.65
+
+
+def test_what_is_hidden_cannot_be_explained_so_that_loud_noise_does_not_ask_for_a_long_clip(monkeypatch):
+    assert foresee(1e3).clip < 0.2
+    monkeypatch.setattr(newton, "_kept", lambda _more, _explained: 1.0)
+    assert foresee(1e3).clip > 1
+
+
+def test_clips_go_from_most_gradients_to_beyond_the_longest_and_are_never_many():
+    clips = newton._ladder(np.linspace(0.0, 1.0, 101))
+    assert clips == sorted(clips)
+    assert 0.8 / 1.25 <= clips[0] <= 0.8
+    assert clips[-1] == pytest.approx(1.25**2, rel=0.01)
+    assert len(newton._ladder(np.append(np.zeros(99), 1.0))) == 30
+    assert len(newton._ladder(np.zeros(9))) == 1
+
+
+def test_with_noise_beyond_everything_the_public_model_is_foreseen():
+    public = population(5000, 0)
+    prediction = foresee(1e3)
+    assert prediction.cost == pytest.approx(public.parameters * (1 / 5000 + 1 / 25_000), rel=0.3)
+
+
+def test_no_clip_hides_nothing_and_a_hard_one_much():
+    public = population(5000, 0)
+    free, hard = (PublicMoments.of(public, OBJECTIVE, clip, Norm.L2) for clip in (1e9, 0.01))
+    assert free.unexplained == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(free.sampled @ free.basis.T, np.eye(5), atol=1e-9)
+    assert hard.unexplained > 1e-3 * OBJECTIVE.fitness(public, free.start)
+    assert np.all(np.diag(hard.sampled @ hard.basis.T) > 1.5)
+
+
+def test_nothing_to_choose_from_is_refused():
+    with pytest.raises(BadInput):
+        foresee(1.0, answers=())
+
+
+def test_stale_answers_cost_less_if_owners_are_asked_again_or_near_the_end():
+    near, far = newton._distances(10_000, [250_000] * 3), newton._distances(10_000, [1000] * 3)
+    assert near[0] == pytest.approx(1 / 10_000 - 1 / 760_000)
+    assert np.all(np.diff(near) < 0)
+    once, twice = (newton._staleness(1.0, 1e-3, near, answers) for answers in (1, 2))
+    assert 0 < twice < once / 4 * 1.01
+    assert newton._staleness(1.0, 1e-9, near, 2) < newton._staleness(1.0, 1e-3, near, 2)
+    assert newton._staleness(1.0, 1e-3, far[:1], 1) == pytest.approx(far[0])
+
+
+def test_a_cost_has_a_deviation_that_grows_with_it():
+    quiet, loud = foresee(1e-3), foresee(1e-1)
+    assert 0 < quiet.deviation < loud.deviation
+    assert 0.2 < loud.deviation / loud.cost < 1.5

@@ -1,0 +1,197 @@
+"""Join or stay alone: the advice agrees with what is measured when everybody's records are at hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks.verdicts import Trial, tally
+
+from copriv.errors import BadInput
+from copriv.forecast.forecast import Forecast
+from copriv.losses.choose import choose
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.sample import Sample
+from copriv.planning.advice import Advice, Adviser
+from copriv.planning.alone import Alone, Yardstick
+from copriv.planning.break_even import BreakEven, Turn, break_even, least_epsilon, least_owners
+from copriv.privacy.guarantee import Guarantee
+from copriv.records import lending_like
+from copriv.records.dictionary import fit_dictionary
+from copriv.records.target import TargetChoice
+from copriv.report.advice import explain
+from copriv.simulation.cost import Scene
+
+PUBLIC = 4000
+OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
+# Small owners gain at any ε here, large ones only if ε is not tiny.
+CASES = ((400, 6, 1.0), (20_000, 3, 0.005), (20_000, 3, 3.0), (4000, 8, 0.02))
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """Many loans, the public ones first."""
+    frame = lending_like.generate(90_000, np.random.default_rng(3)).sample(fraction=1, shuffle=True, seed=3)
+    dictionary, _ = fit_dictionary(frame.head(PUBLIC), TargetChoice("int_rate"), 6)
+    return dictionary.features_of(frame), dictionary.targets_of(frame)
+
+
+def part(loans, first, size):
+    rows, targets = loans
+    return Sample.of_rows(rows[first : first + size], targets[first : first + size])
+
+
+def scene(loans, size, owners):
+    samples = [part(loans, PUBLIC + i * size, size) for i in range(owners)]
+    return Scene.of(OBJECTIVE, samples, part(loans, 0, PUBLIC))
+
+
+@pytest.fixture(scope="module")
+def trials(loans):
+    return [(Trial.of(scene(loans, size, owners)), Guarantee.of(epsilon)) for size, owners, epsilon in CASES]
+
+
+def agrees(trials, judge=None):
+    """The acceptance: at least 90 % of the decided verdicts are right, and enough are decided to count."""
+    pairs = []
+    for trial, guarantee in trials:
+        asked = trial if judge is None else replace(trial, judge=judge(trial))
+        pairs.extend(asked.pairs(guarantee, 5, 1))
+    found = tally(pairs)
+    return found["decided"] > 0.5 and found["agree"] >= 0.9
+
+
+def test_the_advice_agrees_with_what_is_measured(trials):
+    assert agrees(trials)
+    told = {pair.verdict.advice for trial, guarantee in trials for pair in trial.pairs(guarantee, 2, 1)}
+    assert {"join", "stay"} <= told
+
+
+def without_noise(trial):
+    """A broken twin: as if privacy cost nothing."""
+    return lambda own, others, _guarantee: trial.judge(own, others, Guarantee.of(1000))
+
+
+def on_own_records(trial):
+    """A broken twin: on the records that it was fitted to, an own model has ψ = 0."""
+
+    def judge(own, others, guarantee):
+        found = trial.judge(own, others, guarantee)
+        return replace(
+            found, alone=Alone(found.alone.psi * 1e-3, found.alone.standard_error * 1e-3, found.alone.public)
+        )
+
+    return judge
+
+
+def abstaining(trial):
+    """A broken twin: never wrong, as it never says anything."""
+
+    def judge(own, others, guarantee):
+        found = trial.judge(own, others, guarantee)
+        return replace(found, alone=replace(found.alone, standard_error=100 * found.alone.psi))
+
+    return judge
+
+
+def the_other_way_round(trial):
+    """A broken twin: joint and own model mixed up."""
+
+    def judge(own, others, guarantee):
+        found = trial.judge(own, others, guarantee)
+        joint = replace(found.joint, relative_fitness=found.alone.psi, deviation=found.alone.standard_error, doubt=0.0)
+        return Advice(Alone(found.joint.relative_fitness, found.joint.deviation, found.alone.public), joint)
+
+    return judge
+
+
+@pytest.mark.parametrize("twin", [without_noise, on_own_records, abstaining, the_other_way_round])
+def test_broken_verdicts_are_caught(trials, twin):
+    assert not agrees(trials, twin)
+
+
+def test_the_estimate_of_ones_own_model_is_as_good_as_it_says(loans):
+    """Over many owners of several sizes: no bias, and errors as large as their standard errors."""
+    for size, owners in ((300, 60), (3000, 20)):
+        everybody = scene(loans, size, owners)
+        ruler = Yardstick.of(everybody.public, OBJECTIVE)
+        found = [ruler.judge(ruler.look_at(own), (size,) * (owners - 1)) for own in everybody.samples]
+        truth = np.asarray([everybody.psi(minimise(OBJECTIVE, own)) for own in everybody.samples])
+        estimate, error = np.asarray([[each.psi, each.standard_error] for each in found]).T
+        assert estimate.mean() == pytest.approx(truth.mean(), rel=0.2)
+        assert 0.5 < np.sqrt(np.mean(((estimate - truth) / error) ** 2)) < 1.6
+        # The twin that subtracts nothing for the public rows' own chance is off by more.
+        raw = np.asarray([ruler.look_at(own).cost for own in everybody.samples]) / everybody.best
+        assert np.mean((np.log(raw / truth)) ** 2) > np.mean((np.log(estimate / truth)) ** 2)
+
+
+def test_an_owner_unlike_the_public_rows_is_seen(loans):
+    everybody = scene(loans, 2000, 4)
+    ruler, own = Yardstick.of(everybody.public, OBJECTIVE), everybody.samples[0]
+    usual = ruler.judge(ruler.look_at(own), (2000,) * 3)
+    odd = ruler.look_at(Sample(own.columns, np.clip(own.targets + 0.2, -1, 1)))
+    assert ruler.judge(odd, (2000,) * 3).psi > 10 * usual.psi
+
+
+def test_larger_others_and_others_of_ones_own_size_make_a_difference(loans):
+    everybody = scene(loans, 2000, 4)
+    adviser = Adviser.of(everybody.public, OBJECTIVE)
+    own = adviser.yardstick.look_at(everybody.samples[0])
+    small, large = (adviser.judge(own, (size,) * 3, Guarantee.of(0.3)).joint for size in (2000, 50_000))
+    assert large.relative_fitness < 0.5 * small.relative_fitness
+    with pytest.raises(BadInput, match="consortium of one"):
+        adviser.judge(own, (), Guarantee.of(1))
+
+
+def test_the_interval_is_the_forecasts_own(loans):
+    everybody = scene(loans, 2000, 4)
+    adviser = Adviser.of(everybody.public, OBJECTIVE)
+    own, others = adviser.yardstick.look_at(everybody.samples[0]), (2000,) * 3
+    verdict = adviser.judge(own, others, Guarantee.of(1))
+    assert verdict.interval == verdict.joint.interval()
+    glance = adviser.glance(own, others, Guarantee.of(1), verdict.joint)
+    assert glance.joint == verdict.joint
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_verdict_turns_at_the_break_even(loans, loss):
+    rows, targets = loans
+    values = np.sign(targets - 0.01) if loss == "logistic" else targets
+    taken = rows, values
+    adviser = Adviser.of(part(taken, 0, PUBLIC), replace(OBJECTIVE, loss=choose(loss)))
+    own, others = adviser.yardstick.look_at(part(taken, PUBLIC, 8000)), (8000,) * 3
+    found = break_even(adviser, own, others, Guarantee.of(0.2))
+    turn = found.epsilon
+    assert turn.perhaps <= turn.expected <= turn.certain
+    assert adviser.judge(own, others, Guarantee.of(1.2 * turn.expected)).gain < 1
+    assert adviser.judge(own, others, Guarantee.of(turn.expected / 1.2)).gain > 1
+    assert adviser.judge(own, others, Guarantee.of(1.2 * turn.certain)).advice == "join"
+    owners = found.owners
+    assert 2 <= owners.perhaps <= owners.expected <= owners.certain
+    assert adviser.judge(own, (8000,) * (owners.certain - 1), Guarantee.of(0.2)).ratio[1] < 1.02
+
+
+def test_break_even_points_are_found():
+    assert least_epsilon(lambda epsilon: epsilon > 0.5) == pytest.approx(0.5, rel=0.05)
+    assert least_epsilon(lambda _epsilon: False) is None
+    assert least_epsilon(lambda _epsilon: True) == 1e-3
+    for truth in (2, 3, 7, 50, 999, 1000):
+        assert least_owners(lambda owners, truth=truth: owners >= truth) == truth
+    assert least_owners(lambda _owners: False) is None
+    assert least_owners(lambda _owners: True) == 2
+
+
+@pytest.mark.parametrize(("joint", "head"), [(1e-4, "Join"), (1e-2, "Stay alone"), (1e-3, "Too close to call")])
+def test_the_words_say_what_to_do(joint, head):
+    verdict = Advice(Alone(1e-3, 1e-4, 2e-3), Forecast("newton", joint, 0.2 * joint, 0.0, 1, 10, 0.0, 1.0))
+    words = explain(verdict, BreakEven(Turn(0.1, 0.5, None), Turn(2, 4, 7)), Guarantee.of(1), 10)
+    assert words.startswith(head)
+    assert "join if ε ≥ 0.5 (0.1 to more than 100)" in words
+    assert "join if at least 3 others of your size do (1 to 6)" in words
+    assert "public rows alone" not in words
+    nowhere = BreakEven(Turn(None, None, None), Turn(40, None, None))
+    poor = replace(verdict, alone=Alone(1e-3, 1e-4, 1e-4))
+    words = explain(poor, nowhere, Guarantee.of(1, 1e-6), 10)
+    assert "public rows alone" in words
+    assert "do not join at any ε up to 100" in words
+    assert "may pay from 39 on" in words
