@@ -1,8 +1,8 @@
 """Join or stay alone: the ψ that is forecast of the joint model against that of an owner's own.
 
 The owner trains at home and judges its model with the public rows, at home: nothing leaves and nothing is spent
-(`planning.alone`). What joining costs is the forecast of the candidate that `plan` would take. Joining is advised if the
-interval of the ratio of the two lies below 1, staying if it lies above.
+(`planning.alone`). What joining costs is the forecast of the candidate that `plan` would take. Joining is advised if
+the interval of the ratio of the two lies below 1, staying if it lies above.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Adviser:
 
     def __init__(self, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> None:
         self.evidence, self.spec, self.study = evidence, spec, study
-        self.yardstick = Yardstick.of(evidence.sample, evidence.objective)
+        self.yardstick = Yardstick.of(evidence.sample.usable(), evidence.objective)
         self.joint = cache(self._joint)
 
     @classmethod

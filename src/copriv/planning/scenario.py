@@ -15,6 +15,9 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Guarantee, written
 from copriv.schedule.poisson import availability
 
+# Owners of which nothing is said.
+_OWNERS = 10
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -37,7 +40,7 @@ class Scenario:
     >>> Scenario([5, 5], epsilon=0)
     Traceback (most recent call last):
     ...
-    copriv.errors.BadGuarantee: epsilon is 0: give a number greater than 0, of at least one billionth
+    copriv.errors.BadGuarantee: epsilon is 0 (give a number greater than 0, of at least one billionth)
     """
 
     records: Sequence[int]
@@ -69,19 +72,29 @@ class Scenario:
         _ = self.guarantees
 
     @classmethod
-    def of(cls, records: Sequence[int], guarantees: Sequence[Guarantee], heterogeneity: float = 0.0) -> Scenario:
-        """From guarantees, which have to have one δ."""
-        deltas = {guarantee.delta for guarantee in guarantees}
-        if len(guarantees) != len(records):
-            raise BadInput(
-                f"{len(guarantees)} guarantees for {len(records)} owners",
-                remedy=f"give {len(records)}, one an owner",
-                value=len(guarantees),
-            )
-        if len(deltas) > 1:
-            raise BadInput("guarantees of several delta", remedy="give all owners one delta, or none", value=None)
-        epsilons = [written(guarantee.nano_epsilon) for guarantee in guarantees]
-        return cls(records, epsilons, next(iter(deltas), 0.0), heterogeneity=heterogeneity)
+    def parse(
+        cls, owners: int | None, records: str, epsilon: str, delta: float, heterogeneity: float = 0.0
+    ) -> Scenario:
+        """From text as people type it: one number for all owners, or one an owner, separated by commas.
+
+        >>> Scenario.parse(None, "7000,827,30", "1", 0.0).owners
+        3
+        >>> Scenario.parse(2, "7_000", "1,0.5", 0.0).records
+        (7000, 7000)
+        """
+        sizes, epsilons = _split(records, "records"), _split(epsilon, "epsilon")
+        count = owners if owners is not None else max(len(sizes), len(epsilons))
+        if owners is None and count == 1:
+            count = _OWNERS
+        if count < 1:
+            raise BadInput(f"{count} owners", remedy="give at least 1", value=count)
+        each = _one_each(tuple(sizes * count if len(sizes) == 1 else sizes), count, "records")
+        given = epsilons[0] if len(epsilons) == 1 else tuple(epsilons)
+        return cls(each, given, delta, heterogeneity=heterogeneity)
+
+    def purely(self) -> Scenario:
+        """The same with the stronger promise: without δ."""
+        return replace(self, delta=0.0)
 
     @property
     def owners(self) -> int:
@@ -175,6 +188,17 @@ class Scenario:
         low, high = min(self.records), max(self.records)
         sizes = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         return html.escape(f"{self.owners} owners of {sizes} records each; {self.promise}")
+
+
+def _split(text: str, what: str) -> list[str]:
+    values = [value.strip() for value in text.split(",")]
+    if not all(values):
+        raise BadInput(
+            f"{what} {text!r} has nothing between two commas, or at an end",
+            remedy="give one for all, or one an owner, separated by single commas",
+            value=text,
+        )
+    return values
 
 
 def require_size(given: object) -> int:

@@ -1,9 +1,9 @@
 """Rules that cannot win, seen without a simulated run: moments with as little noise as any clip would leave.
 
 A rule's own search takes seconds, public Newton's forecast milliseconds. Moments at the shortest clip to choose from,
-at their best step, and as if the clip hid nothing, cost less than the rule at its best; if that is still well above what
-public Newton costs, the rule is outclassed. An outclassed rule is never chosen, by anybody; what is told of the others
-does not depend on it.
+at their best step, and as if the clip hid nothing, cost less than the rule at its best. If that is still well above
+what public Newton costs, the rule is outclassed. An outclassed rule is never chosen, by anybody. What is told of the
+others does not depend on it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ RULES = ("newton", "statistics", "averaged", "paper")
 
 
 def rank(outline: Outline) -> tuple[Candidate, ...]:
-    """Every rule that loss, public rows and what is settled allow: the least expected ψ first, and nothing outclassed."""
+    """Every rule that loss, public rows and what is settled allow, the least expected ψ first.
+
+    A rule that is outclassed is never the first.
+    """
     found = _expected(outline, skip=False)
     return tuple(_completed(outline, candidate) for candidate in _ordered(found))
 

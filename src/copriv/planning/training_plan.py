@@ -15,7 +15,6 @@ from copriv.entropy import seeded
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import Outline, draft_outline, gather_evidence
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.search import choose
 from copriv.planning.setting import Setting
 from copriv.planning.training_spec import TrainingSpec
@@ -36,7 +35,7 @@ Noise = Literal["secure", "seeded", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """Ready to run; `predicted` is the ψ that is forecast, NaN where nothing is; `candidate` is what it was built of."""
+    """Ready to run; `predicted` is the ψ that is forecast, NaN where nothing is, and `candidate` where it is from."""
 
     terms: Terms
     rule: Rule[Any]
@@ -68,7 +67,7 @@ def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
     commitments = commit(setting)
     return TrainingPlan(
         terms=setting.terms,
-        rule=_RULES[candidate.rule](setting, commitments, evidence),
+        rule=_RULES[candidate.rule](outline, setting, commitments),
         commitments=commitments,
         trace=outline.spec.trace or schedule(setting, outline.spec.seed),
         public_model=None if evidence is None else evidence.model,
@@ -94,8 +93,8 @@ def schedule(setting: Setting, seed: int) -> Trace:
     return until_spent(setting.by_clock, setting.answers, stream)
 
 
-def _newton(setting: Setting, commitments: tuple[Commitment, ...], evidence: PublicEvidence | None) -> NewtonRule:
-    assert evidence is not None
+def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule:
+    evidence = outline.require_public(NewtonRule.name)
     return NewtonRule.of(
         evidence.sample,
         setting.terms.objective(),
@@ -107,9 +106,7 @@ def _newton(setting: Setting, commitments: tuple[Commitment, ...], evidence: Pub
     )
 
 
-def _statistics(
-    setting: Setting, commitments: tuple[Commitment, ...], _evidence: PublicEvidence | None
-) -> StatisticsRule:
+def _statistics(_outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> StatisticsRule:
     terms = setting.terms
     return StatisticsRule(
         parameters=terms.parameters,
@@ -121,11 +118,11 @@ def _statistics(
     )
 
 
-_RULES: Mapping[str, Callable[[Setting, tuple[Commitment, ...], PublicEvidence | None], Rule[Any]]] = {
+_RULES: Mapping[str, Callable[[Outline, Setting, tuple[Commitment, ...]], Rule[Any]]] = {
     "newton": _newton,
     "statistics": _statistics,
-    "averaged": lambda setting, _commitments, _evidence: setting.averaged(),
-    "paper": lambda setting, _commitments, _evidence: setting.paper(),
+    "averaged": lambda _outline, setting, _commitments: setting.averaged(),
+    "paper": lambda _outline, setting, _commitments: setting.paper(),
 }
 
 
