@@ -18,7 +18,7 @@ from copriv.losses.squared import SquaredLoss
 from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.public_simulation import simulate_on_public
 from copriv.planning.setting import Setting
-from copriv.planning.statistics_simulation import expect_statistics
+from copriv.planning.statistics_simulation import costs_of_rests, expect_statistics
 from copriv.schedule.poisson import likely_answers
 
 RUNS = 20
@@ -40,22 +40,24 @@ def expect(setting: Setting, evidence: PublicEvidence | None, seed: int) -> Fore
     return _expect_steps(setting, evidence, seed)
 
 
-def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None) -> Forecast:
+def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None, seed: int) -> Forecast:
     """The same with what a finite public sample leaves open, found by leaving out a group of rows after another."""
-    if evidence is None or setting.terms.rule == "statistics":
+    if evidence is None:
         return draft
     if not evidence.enough:
         return replace(draft, caveats=(*draft.caveats, "too few public rows for a standard error"))
-    share = _relative_error(setting, evidence)
+    share = _relative_error(setting, evidence, seed)
     return replace(draft, standard_error=math.hypot(draft.standard_error, share * draft.relative_fitness))
 
 
-def _relative_error(setting: Setting, evidence: PublicEvidence) -> float:
-    """The standard error over what it is of, by closed form or by moments; at most 1."""
+def _relative_error(setting: Setting, evidence: PublicEvidence, seed: int) -> float:
+    """The standard error over what it is of, by closed form, moments or the same noise; at most 1."""
     if setting.terms.rule == "newton":
         units = {setting.answers[0]: _units(setting)}
         rests = evidence.newton_rests(setting.norm, setting.clip)
         costs = [rest.best(setting.records, units, setting.heterogeneity).cost for rest in rests]
+    elif setting.terms.rule == "statistics":
+        costs = costs_of_rests(setting, evidence, seed)
     else:
         search, total = step_search(setting, evidence), sum(setting.records)
         costs = [search.end(rest.landscape(total), setting.terms.step) for rest in evidence.view.rests]

@@ -94,14 +94,14 @@ def test_too_few_public_rows_for_a_standard_error_are_said(public):
     evidence = evidence_of(few)
     assert not evidence.enough
     _, found = candidate(public, Scenario((1500,) * 4, epsilon=20), evidence, rule="averaged", clip=2.0, step=0.1)
-    complete = with_standard_error(found.forecast, found.setting, evidence)
+    complete = with_standard_error(found.forecast, found.setting, evidence, 0)
     assert any("too few public rows" in caveat for caveat in complete.caveats)
     assert np.isfinite(complete.relative_fitness)
 
 
 def test_without_public_rows_nothing_is_forecast(public):
     _, found = candidate(public, Scenario((1500,) * 4, epsilon=20), rule="averaged", clip=2.0, step=0.1)
-    unknown = with_standard_error(expect(found.setting, None, 0), found.setting, None)
+    unknown = with_standard_error(expect(found.setting, None, 0), found.setting, None, 0)
     assert np.isnan(unknown.relative_fitness)
     assert "without public rows" in unknown.caveats[0]
 
@@ -122,6 +122,6 @@ def test_the_standard_error_falls_with_public_rows(public, rule):
     for rows in (few, public):
         evidence = evidence_of(rows)
         outline, found = candidate(rows, Scenario((1500,) * 4, epsilon=1), evidence, rule=rule, **settled)
-        complete = with_standard_error(found.forecast, found.setting, outline.evidence)
+        complete = with_standard_error(found.forecast, found.setting, outline.evidence, 0)
         shares.append(complete.standard_error / complete.relative_fitness)
     assert 0 < shares[1] < shares[0] <= 1
