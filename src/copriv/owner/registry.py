@@ -24,6 +24,7 @@ from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, recognise
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import open_table
 
 
@@ -111,13 +112,20 @@ class Registry:
         """The keyed hash of a file's bytes."""
         return self._store.fingerprint(path)
 
-    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()) -> Found:
+    def lookup(
+        self,
+        path: Path,
+        tell: Tell = lambda _done, _total: None,
+        beside: Iterable[Sketch] = (),
+        form: FileFormat = PLAIN,
+    ) -> Found:
         """What is known of a file: the very bytes, or records that it shares with known files.
 
         Args:
-            path: a CSV or Parquet table; of any other file only the bytes are compared.
+            path: a table; of any other file only the bytes are compared.
             tell: is told how many rows of how many are read, if they have to be.
             beside: sketches that are not registered, to be comparable with them as well.
+            form: how the file is written.
         """
         fingerprint = self._store.fingerprint(path)
         rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
@@ -126,7 +134,7 @@ class Registry:
             return Found(path, fingerprint, dataset, dataset is None, (), None)
         known = self._files()
         comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
-        recognised = self._recognise(path, comparable, tell)
+        recognised = self._recognise(path, form, comparable, tell)
         return self._with_kin(Found(path, fingerprint, None, public=False, kin=(), recognised=recognised), known)
 
     def look_again(self, found: Found) -> Found:
@@ -241,9 +249,9 @@ class Registry:
         place, folder = ledger.absolute(), self.folder.absolute()
         return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
-    def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
+    def _recognise(self, path: Path, form: FileFormat, comparable: list[Sketch], tell: Tell) -> Recognised | None:
         try:
-            table = open_table(path)
+            table = open_table(path, form)
         except BadTable:
             return None
         wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
