@@ -260,6 +260,7 @@ class OwnerWorkspace:
             data=decided.data,
             dataset=seal_dataset(book, fingerprint_of_file(Path(decided.data))),
             target=decided.target,
+            form=decided.form,
             ledger=decided.ledger,
             ledger_id=book.id,
             accountant=decided.accountant,

@@ -38,8 +38,23 @@ class FileFormat(msgspec.Struct, frozen=True):
     decimal: str | None = None
     dates: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what `parse_format` would not have made, as a file that was edited may say it."""
+        checks = (_encoding, _delimiter, _decimal, _dates)
+        for check, (name, value) in zip(checks, msgspec.structs.asdict(self).items(), strict=True):
+            if value is not None and check(value) != value:
+                raise BadInput(f"the {name} is {value!r}", remedy=f"write {check(value)!r}", value=value)
 
-PLAIN = FileFormat()
+    @property
+    def words(self) -> str:
+        r"""What is said, in words.
+
+        >>> FileFormat().words, FileFormat(delimiter="\\t", dates="%d.%m.%Y").words
+        ('as its name and header say', "delimiter '\\\\t', dates '%d.%m.%Y'")
+        """
+        said = [f"{name} {value!r}" for name, value in msgspec.structs.asdict(self).items() if value is not None]
+        return ", ".join(said) or "as its name and header say"
+
 
 
 def parse_format(
@@ -105,3 +120,6 @@ def _dates(given: str) -> str:
             value=given,
         )
     return given
+
+
+PLAIN = FileFormat()

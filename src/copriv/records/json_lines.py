@@ -17,7 +17,7 @@ import polars as pl
 
 from copriv.errors import BadTable
 from copriv.records.file_bytes import Tell, open_text, read_lines
-from copriv.records.ranges import LONGEST_TEXT
+from copriv.records.ranges import LONGEST_TEXT, is_pattern
 
 _BATCH = 100_000
 # No column is called so; it keeps the height of a table without columns.
@@ -80,7 +80,12 @@ def _record(line: bytes) -> dict[str, str | None] | None:
         return None
     if not isinstance(found, dict):
         return None
-    return {_whole(name): _cell(value) for name, value in found.items() if len(name) <= LONGEST_TEXT}
+    return {_whole(name): _cell(value) for name, value in found.items() if _is_name(name)}
+
+
+def _is_name(name: str) -> bool:
+    """Whether a column can be called so; what else a record holds is nobody's column."""
+    return len(name) <= LONGEST_TEXT and not is_pattern(name)
 
 
 def _cell(value: object) -> str | None:
