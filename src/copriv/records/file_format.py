@@ -47,14 +47,13 @@ class FileFormat(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        r"""What is said, in words.
+        """What is said, in words.
 
-        >>> FileFormat().words, FileFormat(delimiter="\\t", dates="%d.%m.%Y").words
-        ('as its name and header say', "delimiter '\\\\t', dates '%d.%m.%Y'")
+        >>> FileFormat().words, FileFormat(delimiter=";", dates="%d.%m.%Y").words
+        ('as its name and header say', "delimiter ';', dates '%d.%m.%Y'")
         """
         said = [f"{name} {value!r}" for name, value in msgspec.structs.asdict(self).items() if value is not None]
         return ", ".join(said) or "as its name and header say"
-
 
 
 def parse_format(

@@ -98,7 +98,7 @@ def _open_csv(path: Path, form: FileFormat, tell: Tell, note: Note) -> pl.LazyFr
 def _open_json_lines(path: Path, form: FileFormat, names: Sequence[str], tell: Tell, note: Note) -> pl.LazyFrame:
     found = open_json_lines(path, names, encoding=form.encoding, tell=tell)
     if found.broken:
-        note(f"{found.broken:,} lines of {path.name} are no JSON object: they count, with every cell missing")
+        note(f"lines of {path.name} that are no JSON object: {found.broken:,}; each counts, with every cell missing")
     if found.unnamed:
         note(f"no line of {path.name} has {', '.join(map(repr, found.unnamed))}: these cells are missing everywhere")
     return found.table

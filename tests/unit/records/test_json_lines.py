@@ -58,7 +58,7 @@ def test_lines_without_any_column_still_count(tmp_path):
         open_table(path)
     notes = []
     assert count_rows(open_table(path, names=["a"], note=notes.append)) == 3
-    assert any("1 lines of table.jsonl are no JSON object: they count" in note for note in notes)
+    assert any("lines of table.jsonl that are no JSON object: 1; each counts" in note for note in notes)
     assert (
         count_rows(open_json_lines(_write(tmp_path / "more.jsonl", *[b"{}"] * 100_001, b'{"a": 1}')).table) == 100_002
     )
