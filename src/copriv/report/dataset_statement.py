@@ -7,7 +7,7 @@ says what of it may be passed on.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount, Guarantee, Measure
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.ledger_history import NOT_NOTED, Event, history, learner_name, study_name
 from copriv.report.statement import render
@@ -154,6 +155,30 @@ def write_dataset_statements(statements: Sequence[DatasetStatement], folder: Pat
         with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
     return [folder / name for name in contents]
+
+
+def statement_lines(told: DatasetStatement) -> Iterator[str]:
+    """A statement for a terminal."""
+    yield f"what the records of {plain(told.owner)} have lost; stated {told.date} by copriv {told.copriv}"
+    lost = f"ε = {told.spent.epsilon:.6g}, δ = {told.spent.delta:g}"
+    yield f"  lost      {lost} for any one {told.unit} ({told.adjacency})"
+    if told.promised is None or told.left is None:
+        yield "  promised  no budget is declared: spending is noted"
+    else:
+        yield f"  promised  ε = {told.promised.epsilon:g}, δ = {told.promised.delta:g}; left: ε = {told.left:.6g}"
+    if told.weakness:
+        yield f"  beware    {told.weakness}"
+    for account in told.accounts:
+        left = "no limit" if account.left is None else f"{account.left:.12g} left"
+        yield f"  account   {account.currency}: {account.spent:.12g} spent, {left}"
+    for study in told.studies:
+        spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {study.answers} answers"
+        who = f"{study.study}, learner: {study.learner}, approved by {plain(study.approved_by)}"
+        yield f"  study     {who}: {spent}, {study.first or 'no answer yet'}"
+    for change in told.changes:
+        yield f"  signed    {change.date}: {change.words}"
+    for words in told.public:
+        yield f"  public    {words}"
 
 
 def _delta(book: LedgerState) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
@@ -60,6 +62,26 @@ class Event(msgspec.Struct):
     person: str = ""
     query: str = ""
     sent: Sent | None = None
+
+
+class LedgerHistory(msgspec.Struct):
+    """Everything that happened in one ledger."""
+
+    ledger: str
+    owner: str
+    events: list[Event]
+
+
+def read_history(path: Path, *, values: bool) -> LedgerHistory:
+    """The history of the ledger in a file; with `values`, also the numbers that left."""
+    with closing(SqliteLedger(path)) as ledger:
+        return LedgerHistory(str(path), ledger.book().owner, history(ledger, values=values))
+
+
+def history_lines(told: LedgerHistory) -> Iterator[str]:
+    """The same for a terminal."""
+    yield f"the ledger {told.ledger} of {plain(told.owner)}; times are UTC, every price is for any one record"
+    yield from lines(told.events)
 
 
 def history(ledger: SqliteLedger, *, values: bool) -> list[Event]:

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.study_file import read_study

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from copriv.cli import export_job
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.errors import CoprivError
 from copriv.owner.owner import Owner
 from copriv.protocol.wire import decode_query
