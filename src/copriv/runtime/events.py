@@ -83,6 +83,8 @@ class Done(msgspec.Struct, frozen=True, tag_field="kind", tag="done"):
 Event: TypeAlias = Note | Warned | Progress | Waiting | Met | Answered | Refused | Charged | Done
 Tell: TypeAlias = Callable[[Event], None]
 
+_LINES: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
 
 def silent(_event: Event) -> None:
     """Takes note of nothing."""
@@ -103,7 +105,7 @@ def from_line(line: bytes) -> Event:
     >>> from_line(b'{"kind":"refused","number":2,"owner":"bank","reason":"exhausted"}\n')
     Refused(number=2, owner='bank', reason='exhausted', words='')
     """
-    return msgspec.json.decode(line, type=Event)  # type: ignore[arg-type]
+    return _LINES.decode(line)
 
 
 def counting(tell: Tell, stage: str) -> Callable[[int, int], None]:
