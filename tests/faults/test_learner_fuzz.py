@@ -18,7 +18,6 @@ from hearsay import Hearsay
 from rich.console import Console
 from rich.progress import Progress
 
-from copriv.cli.narrator import Narrator
 from copriv.learner.admission import objection
 from copriv.learner.learner import Session
 from copriv.learner.roster import NoiseModel, Roster, rule_of
@@ -28,6 +27,7 @@ from copriv.protocol.commitment import commitment_of, make_commitment
 from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
+from copriv.report.narrator import Narrator
 from copriv.runtime.learner_training import Trouble, refused
 from copriv.transport import reception, subjects
 from copriv.transport.connection_policy import ConnectionPolicy

@@ -11,6 +11,7 @@ import typer
 
 from copriv.cli.command import argument, option, takes
 from copriv.cli.options import OUTPUT, AsJson
+from copriv.cli.say import say
 from copriv.cli.train import CentralName, LossName, RuleName
 
 if TYPE_CHECKING:
@@ -140,39 +141,12 @@ _OWNER, _BROKER, _MEETING = "Owner", "Broker", "Meetings"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder(AsJson):
-    """Where the learner is."""
-
+class _Folder(AsJson):
     folder: Annotated[Path, option("--folder", OUTPUT, "The learner's folder.")] = Path("learner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inviting(Folder):
-    """How an owner is let in."""
-
-    out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: NAME.invitation).")] = None
-    days: Annotated[int, option("--days", _OWNER, "How long each of its certificates is valid: 30 to 90.")] = 60
-    records: Annotated[
-        int | None,
-        option("--records", _OWNER, "The most records it may claim (default: 10 times what the study expects)."),
-    ] = None
-    again: Annotated[
-        bool, option("--again", _OWNER, "Let an owner in a second time; its old certificate is revoked.")
-    ] = False
-
-    def how(self) -> InvitationOptions:
-        """The same for the runtime."""
-        from copriv.runtime.learner_setup import InvitationOptions
-
-        return InvitationOptions(
-            folder=self.folder, out=self.out, days=self.days, records=self.records, again=self.again
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Init(Folder):
-    """Options of `copriv learner init`."""
-
+class _Init(_Folder):
     study: Annotated[Path, argument("The study file.")]
     host: Annotated[
         list[str] | None,
@@ -182,124 +156,42 @@ class Init(Folder):
     port: Annotated[int, option("--port", _BROKER, "The broker's port.")] = 4222
 
 
-@learner.command()
-@takes(Init)
-def init(options: Init) -> None:
-    """Make the learner's folder: its certificate authority, its certificates and a strict broker configuration.
-
-    copriv learner init study.toml --host learner.example.org --listen 0.0.0.0
-    """
-    from copriv.cli.narrator import say
-    from copriv.runtime.learner_setup import make_learner
-
-    folder, hosts, port = options.folder, options.host or ["127.0.0.1"], options.port
-    terms = make_learner(options.study, folder, hosts, options.listen, port).study().terms
-    say(
-        {"folder": str(folder), "study": terms.name, "terms": terms.digest(), "host": hosts[0], "port": port},
-        f"the learner's folder is {folder}; owners will reach it at {hosts[0]}:{port}\n"
-        f"next: copriv learner approve REQUEST --folder {folder}, for every owner's request",
-        as_json=options.as_json,
+@dataclass(frozen=True, kw_only=True)
+class _Inviting(_Folder):
+    out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: NAME.invitation).")] = None
+    days: Annotated[int, option("--days", _OWNER, "How long each of its certificates is valid: 30 to 90.")] = 60
+    records: Annotated[
+        int | None,
+        option("--records", _OWNER, "The most records it may claim (default: 10 times what the study expects)."),
+    ] = None
+    again: Annotated[bool, option("--again", _OWNER, "Let it in a second time; its old certificate is revoked.")] = (
+        False
     )
+
+    def how(self) -> InvitationOptions:
+        from copriv.runtime.learner_setup import InvitationOptions
+
+        names = ("folder", "out", "days", "records", "again")
+        return InvitationOptions(**{name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invite(Inviting):
-    """Options of `copriv learner invite`."""
-
+class _Invite(_Inviting):
     name: Annotated[str, argument("The owner's name: letters, digits, - and _.")]
 
 
-@learner.command()
-@takes(Invite)
-def invite(options: Invite) -> None:
-    """For rehearsals on one machine: make one file for one owner with certificate, key, address and terms, a secret.
-
-    copriv learner invite first-bank
-    """
-    from copriv.cli.narrator import say
-    from copriv.runtime.learner_setup import invite_owner
-
-    out = invite_owner(options.name, options.how())
-    say(
-        {"owner": options.name, "invitation": str(out), "days": options.days},
-        f"the invitation of {options.name} is {out}: it holds a key, and is for a rehearsal on this machine only",
-        as_json=options.as_json,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
-class Approve(Inviting):
-    """Options of `copriv learner approve`."""
-
+class _Approve(_Inviting):
     request: Annotated[Path, argument("What `copriv owner request` has written.")]
 
 
-@learner.command()
-@takes(Approve)
-def approve(options: Approve) -> None:
-    """Answer an owner's request with certificate, authority, address and terms. Its key stays with the owner.
-
-    copriv learner approve first-bank.request
-    """
-    from copriv.cli.narrator import say
-    from copriv.runtime.learner_setup import approve_owner, signing_authority
-
-    request, out = approve_owner(options.request, options.how())
-    name, authority = request.name, signing_authority(options.folder)
-    told = {"owner": name, "invitation": str(out), "days": options.days}
-    say(
-        {**told, "fingerprint": request.fingerprint, "authority": authority},
-        f"the invitation of {name} is {out}; it holds no secret\n"
-        f"fingerprint of the request: {request.fingerprint}\nfingerprint of the authority: {authority}\n"
-        f"before you pass it on, compare the first over the telephone with what {name} has; if it is another, "
-        f"`copriv learner revoke {name}`. `copriv owner join` shows the second",
-        as_json=options.as_json,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
-class Revoke(Folder):
-    """Options of `copriv learner revoke`."""
-
+class _Revoke(_Folder):
     name: Annotated[str, argument("The owner's name.")]
 
 
-@learner.command()
-@takes(Revoke)
-def revoke(options: Revoke) -> None:
-    """Shut an owner out, at once: its link is cut, and it cannot come back.
-
-    copriv learner revoke first-bank
-    """
-    from copriv.cli.narrator import say
-    from copriv.transport.learner_workspace import LearnerWorkspace
-
-    cut = LearnerWorkspace(options.folder).revoke(options.name)
-    words = "the broker on this machine has cut it off" if cut else "no broker runs here; it is out from the next start"
-    told = {"owner": options.name, "revoked": True, "broker": cut}
-    say(told, f"{options.name} is revoked: {words}", as_json=options.as_json)
-
-
-@learner.command()
-@takes(Folder)
-def status(options: Folder) -> None:
-    """Show the study, how far it is, and who is connected, waited for, done or expelled.
-
-    copriv learner status
-    """
-    from copriv.cli.narrator import say
-    from copriv.report.network_sheets import learner_lines
-    from copriv.runtime.learner_status import learner_status
-    from copriv.transport.learner_workspace import LearnerWorkspace
-
-    told = learner_status(LearnerWorkspace(options.folder))
-    say(told, learner_lines(told), as_json=options.as_json)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Run(Folder):
-    """Options of `copriv learner run`."""
-
+class _Run(_Folder):
     at_least: Annotated[
         int | None, option("--at-least", _MEETING, "Begin with this many owners (default: all that are invited).")
     ] = None
@@ -316,80 +208,132 @@ class Run(Folder):
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Retire(_Folder):
+    force: Annotated[bool, option("--force", _OWNER, "Lock out whoever still depends on the old one.")] = False
+
+
 @learner.command()
-@takes(Run)
-def run(options: Run) -> None:
+@takes(_Init)
+def init(options: _Init) -> None:
+    """Make the learner's folder: its certificate authority, its certificates and a strict broker configuration.
+
+    copriv learner init study.toml --host learner.example.org --listen 0.0.0.0
+    """
+    from copriv.report.network_sentences import learner_made
+    from copriv.runtime.learner_setup import make_learner
+
+    hosts = options.host or ["127.0.0.1"]
+    told = make_learner(options.study, options.folder, hosts, options.listen, options.port)
+    say(told, learner_made(told), as_json=options.as_json)
+
+
+@learner.command()
+@takes(_Invite)
+def invite(options: _Invite) -> None:
+    """For rehearsals on one machine: make one file for one owner with certificate, key, address and terms, a secret.
+
+    copriv learner invite first-bank
+    """
+    from copriv.report.network_sentences import invited
+    from copriv.runtime.learner_setup import invite_owner
+
+    told = invite_owner(options.name, options.how())
+    say(told, invited(told), as_json=options.as_json)
+
+
+@learner.command()
+@takes(_Approve)
+def approve(options: _Approve) -> None:
+    """Answer an owner's request with certificate, authority, address and terms. Its key stays with the owner.
+
+    copriv learner approve first-bank.request
+    """
+    from copriv.report.network_sentences import approved
+    from copriv.runtime.learner_setup import approve_owner
+
+    told = approve_owner(options.request, options.how())
+    say(told, approved(told), as_json=options.as_json)
+
+
+@learner.command()
+@takes(_Revoke)
+def revoke(options: _Revoke) -> None:
+    """Shut an owner out, at once: its link is cut, and it cannot come back.
+
+    copriv learner revoke first-bank
+    """
+    from copriv.report.network_sentences import revoked
+    from copriv.runtime.learner_setup import revoke_owner
+
+    told = revoke_owner(options.name, options.folder)
+    say(told, revoked(told), as_json=options.as_json)
+
+
+@learner.command()
+@takes(_Folder)
+def status(options: _Folder) -> None:
+    """Show the study, how far it is, and who is connected, waited for, done or expelled.
+
+    copriv learner status
+    """
+    from copriv.report.network_sheets import learner_lines
+    from copriv.runtime.learner_status import learner_status
+    from copriv.transport.learner_workspace import LearnerWorkspace
+
+    told = learner_status(LearnerWorkspace(options.folder))
+    say(told, learner_lines(told), as_json=options.as_json)
+
+
+@learner.command()
+@takes(_Run)
+def run(options: _Run) -> None:
     """Start the broker, wait for the owners and train; a run that was interrupted goes on where it stood.
 
     copriv learner run --at-least 8
     """
-    from copriv.cli.narrator import narrated, say
     from copriv.cli.progress import heed_termination
+    from copriv.report.narrator import narrated
     from copriv.report.network_run import ARCHIVE
+    from copriv.report.network_sheets import show_joint
     from copriv.runtime.learner_server import ServerOptions, run_study
     from copriv.runtime.schedule_file import read_trace
 
     heed_termination()
-    server = ServerOptions(
-        folder=options.folder,
-        at_least=options.at_least,
-        wait=options.wait,
-        deadline=options.deadline,
-        connect=options.connect,
-        trace=None if options.schedule is None else read_trace(options.schedule),
-    )
+    names = ("folder", "at_least", "wait", "deadline", "connect")
+    trace = None if options.schedule is None else read_trace(options.schedule)
     with narrated(options.log) as tell:
+        server = ServerOptions(**{name: getattr(options, name) for name in names}, trace=trace)
         told = run_study(server, tell, ARCHIVE)
     if options.as_json:
-        say(told, "", as_json=True)
-        return
-    from rich.console import Console
-
-    from copriv.report.network_sheets import show_joint
-
-    show_joint(told, Console())
+        say(told, (), as_json=True)
+    else:
+        show_joint(told)
 
 
 @authority.command()
-@takes(Folder)
-def roll(options: Folder) -> None:
+@takes(_Folder)
+def roll(options: _Folder) -> None:
     """Make a second authority: it signs from now on, both are trusted, and owners learn of it when they renew.
 
     copriv learner authority roll
     """
-    from copriv.cli.narrator import say
+    from copriv.report.network_sentences import rolled
     from copriv.runtime.learner_setup import roll_authority
-    from copriv.transport.certificates import written
 
-    made = roll_authority(options.folder)
-    expires = made.ends.isoformat(timespec="seconds")
-    say(
-        {"authority": made.fingerprint, "expires": expires, "waiting": made.waiting},
-        f"a new authority signs until {written(made.ends)}; the old one is trusted until it is retired\n"
-        f"owners get both with their next renewal; still to renew: {', '.join(made.waiting) or 'nobody'}\n"
-        f"then: copriv learner authority retire --folder {options.folder}",
-        as_json=options.as_json,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retire(Folder):
-    """Options of `copriv learner authority retire`."""
-
-    force: Annotated[bool, option("--force", _OWNER, "Lock out whoever still depends on the old one.")] = False
+    told = roll_authority(options.folder)
+    say(told, rolled(told, options.folder), as_json=options.as_json)
 
 
 @authority.command()
-@takes(Retire)
-def retire(options: Retire) -> None:
+@takes(_Retire)
+def retire(options: _Retire) -> None:
     """Trust the old authority no more, when nobody depends on it.
 
     copriv learner authority retire
     """
-    from copriv.cli.narrator import say
-    from copriv.runtime.learner_setup import retire_authority, signing_authority
+    from copriv.report.network_sentences import retired
+    from copriv.runtime.learner_setup import retire_authority
 
-    locked_out = retire_authority(options.folder, force=options.force)
-    out = f"; locked out until they make a new request: {', '.join(locked_out)}" if locked_out else ""
-    told = {"authority": signing_authority(options.folder), "locked_out": locked_out}
-    say(told, f"the old authority is trusted no more{out}", as_json=options.as_json)
+    told = retire_authority(options.folder, force=options.force)
+    say(told, retired(told), as_json=options.as_json)

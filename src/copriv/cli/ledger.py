@@ -11,6 +11,8 @@ import typer
 
 from copriv.cli.command import argument, option, takes
 from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson
+from copriv.cli.person import who
+from copriv.cli.say import say
 
 if TYPE_CHECKING:
     from copriv.owner.ledger_state import LedgerState
@@ -26,23 +28,17 @@ _UNRELATED = "They look like known records, and none is among those: you sign of
 
 
 @dataclass(frozen=True, kw_only=True)
-class One(AsJson):
-    """One ledger."""
-
+class _One(AsJson):
     path: Annotated[Path, argument("The ledger's file.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Several(AsJson):
-    """Some ledgers."""
-
+class _Several(AsJson):
     paths: Annotated[list[Path], argument("The ledgers' files.", "LEDGER…")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Init(One):
-    """Options of `copriv ledger init`."""
-
+class _Init(_One):
     owner: Annotated[str, option("--owner", DATA, "Whose budget it is.")]
     data: Annotated[Path, option("--data", DATA, "The dataset's file; the ledger keeps its fingerprint.")]
     epsilon: Annotated[str, option("--epsilon", PRIVACY, "Promised about any one record, in all.", "FLOAT")]
@@ -58,15 +54,14 @@ class Init(One):
 
 
 @ledger.command()
-@takes(Init)
-def init(options: Init) -> None:
+@takes(_Init)
+def init(options: _Init) -> None:
     """Make a ledger for a dataset. An existing one is never changed, and records that have a ledger keep it.
 
     If a ledger of this very file lies there and was never registered, it is taken over.
 
     copriv ledger init bank.sqlite --owner "First Bank" --data loans.parquet --epsilon 1
     """
-    from copriv.cli.person import who
     from copriv.owner.dataset_ledger import Word
     from copriv.privacy.guarantee import Guarantee
     from copriv.runtime.owner_ledger import NewLedger, make_ledger
@@ -89,13 +84,12 @@ def init(options: Init) -> None:
 
 
 @ledger.command()
-@takes(Several)
-def show(options: Several) -> None:
+@takes(_Several)
+def show(options: _Several) -> None:
     """Show whose budgets they are, what is promised, what is spent and by which studies.
 
     copriv ledger show runs/first/ledgers/*.sqlite
     """
-    from copriv.cli.narrator import say
     from copriv.report.ledger_sheet import ledger_sheet, sheet_lines
     from copriv.runtime.owner_ledger import opened
 
@@ -108,20 +102,17 @@ def show(options: Several) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class History(Several):
-    """Options of `copriv ledger history`."""
-
+class _History(_Several):
     values: Annotated[bool, option("--values", OUTPUT, "Also print the noisy numbers that left.")] = False
 
 
 @ledger.command()
-@takes(History)
-def history(options: History) -> None:
+@takes(_History)
+def history(options: _History) -> None:
     """Tell what happened: when, in which study, for which learner, at which price, and what was sent.
 
     copriv ledger history bank.sqlite
     """
-    from copriv.cli.narrator import say
     from copriv.report.ledger_history import history_lines, read_history
 
     told = [read_history(path, values=options.values or options.as_json) for path in options.paths]
@@ -129,17 +120,15 @@ def history(options: History) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement(Several):
-    """Options of `copriv ledger statement`."""
-
+class _Statement(_Several):
     out: Annotated[
         Path | None, option("--out", OUTPUT, "Also write statement.json and statement.html to this new folder.")
     ] = None
 
 
 @ledger.command()
-@takes(Statement)
-def statement(options: Statement) -> None:
+@takes(_Statement)
+def statement(options: _Statement) -> None:
     """State what a dataset has lost in all studies and what is left, for its owner.
 
     copriv ledger statement bank.sqlite --out statement
@@ -151,7 +140,6 @@ def run_statement(ledgers: Sequence[Path], out: Path | None, *, as_json: bool) -
     """State what the datasets of some ledgers have lost, and write it if so wished."""
     from datetime import UTC, datetime
 
-    from copriv.cli.narrator import say
     from copriv.report import dataset_statement as report
 
     date = datetime.now(UTC).isoformat(timespec="seconds")
@@ -162,16 +150,14 @@ def run_statement(ledgers: Sequence[Path], out: Path | None, *, as_json: bool) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify(One):
-    """Options of `copriv ledger verify`."""
-
+class _Verify(_One):
     data: Annotated[Path | None, option("--data", DATA, "Also check that this is the ledger's dataset.")] = None
     receipt: Annotated[str | None, option("--receipt", DATA, "Also check that the ledger knows this receipt.")] = None
 
 
 @ledger.command()
-@takes(Verify)
-def verify(options: Verify) -> None:
+@takes(_Verify)
+def verify(options: _Verify) -> None:
     """Check the hash chain, the account and every stored answer.
 
     copriv ledger verify bank.sqlite --data loans.parquet
@@ -184,15 +170,14 @@ def verify(options: Verify) -> None:
 
 
 @ledger.command()
-@takes(One)
-def receipt(options: One) -> None:
+@takes(_One)
+def receipt(options: _One) -> None:
     """Print where the ledger stands: the number of entries and the seal of the last one.
 
     Keep it somewhere else: it tells a restored old copy from the real ledger.
 
         copriv ledger receipt bank.sqlite
     """
-    from copriv.cli.narrator import say
     from copriv.runtime.owner_ledger import opened
 
     with opened(options.path) as found:
@@ -202,9 +187,7 @@ def receipt(options: One) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Epoch(One):
-    """Options of `copriv ledger epoch`."""
-
+class _Epoch(_One):
     epsilon: Annotated[str, option("--epsilon", PRIVACY, "Promised about any one record, in all.", "FLOAT")]
     signed_off_by: Annotated[str, option("--signed-off-by", _APPROVAL, "Who is responsible for this.")]
     delta: Annotated[
@@ -223,8 +206,8 @@ class Epoch(One):
 
 
 @ledger.command()
-@takes(Epoch)
-def epoch(options: Epoch) -> None:
+@takes(_Epoch)
+def epoch(options: _Epoch) -> None:
     """Change the promise. What is spent stays spent; a promise below it is refused.
 
     copriv ledger epoch bank.sqlite --epsilon 2 --signed-off-by "J. Doe, privacy officer"
@@ -237,8 +220,8 @@ def epoch(options: Epoch) -> None:
 
 
 @ledger.command()
-@takes(One)
-def moved(options: One) -> None:
+@takes(_One)
+def moved(options: _One) -> None:
     """Say where a ledger is now, after it was moved. It is known by its id.
 
     copriv ledger moved /new/place/bank.sqlite
@@ -250,9 +233,7 @@ def moved(options: One) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Version(One):
-    """Options of `copriv ledger version`."""
-
+class _Version(_One):
     data: Annotated[Path, option("--data", DATA, "The dataset's file; the ledger keeps its fingerprint.")]
     signed_off_by: Annotated[str, option("--signed-off-by", _APPROVAL, "Who is responsible for this.")]
     unrelated: Annotated[
@@ -261,8 +242,8 @@ class Version(One):
 
 
 @ledger.command()
-@takes(Version)
-def version(options: Version) -> None:
+@takes(_Version)
+def version(options: _Version) -> None:
     """Take over a changed dataset. It inherits everything that was spent on the old one.
 
     copriv ledger version bank.sqlite --data loans-2026.parquet --signed-off-by "J. Doe, privacy officer"
@@ -276,7 +257,6 @@ def version(options: Version) -> None:
 
 
 def _tell(path: Path, book: LedgerState, words: str, *, as_json: bool) -> None:
-    from copriv.cli.narrator import say
     from copriv.report.ledger_sheet import ledger_sheet, sheet_lines
 
     sheet = ledger_sheet(path, book)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from copriv.cli.command import argument, option, takes
 from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from copriv.cli.person import ask_to_agree, asker, who
+from copriv.cli.say import say
 
 owner = typer.Typer(
     help="An owner's side of a consortium: join with your own records and budget, answer, judge the result.",
@@ -21,20 +20,15 @@ owner = typer.Typer(
 )
 
 _APPROVAL = "Approval"
-_QUESTION = "Do you approve these terms and make this promise?"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder(AsJson):
-    """Where the owner is."""
-
+class _Folder(AsJson):
     folder: Annotated[Path, option("--folder", OUTPUT, "The owner's folder.")] = Path("owner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approving(Folder):
-    """Who approves."""
-
+class _Approving(_Folder):
     signed_off_by: Annotated[str | None, option("--signed-off-by", _APPROVAL, "Who approves (default: this user).")] = (
         None
     )
@@ -42,9 +36,7 @@ class Approving(Folder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Folder):
-    """Options of `copriv owner request`."""
-
+class _Request(_Folder):
     name: Annotated[str, argument("The name under which you take part: letters, digits, - and _.")]
     out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: NAME.request).")] = None
     again: Annotated[
@@ -53,30 +45,22 @@ class Request(Folder):
 
 
 @owner.command()
-@takes(Request)
-def request(options: Request) -> None:
+@takes(_Request)
+def request(options: _Request) -> None:
     """Make your private key, which never leaves the folder, and a request for a certificate, which holds no secret.
 
     copriv owner request first-bank
     """
-    from copriv.cli.narrator import say
+    from copriv.report.network_sentences import requested
     from copriv.runtime.owner_request import request_certificate
 
-    name, folder, out = options.name, options.folder, options.out or Path(f"{options.name}.request")
-    fingerprint = request_certificate(name, folder, out, again=options.again)
-    say(
-        {"owner": name, "request": str(out), "fingerprint": fingerprint, "folder": str(folder)},
-        f"the request of {name} is {out}: send it to the learner; it holds no secret, and the key stays in {folder}\n"
-        f"fingerprint: {fingerprint}\n"
-        "read it out over the telephone: `copriv learner approve` must show the same",
-        as_json=options.as_json,
-    )
+    out = options.out or Path(f"{options.name}.request")
+    told = request_certificate(options.name, options.folder, out, again=options.again)
+    say(told, requested(told), as_json=options.as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Join(Approving):
-    """Options of `copriv owner join`."""
-
+class _Join(_Approving):
     invitation: Annotated[Path, argument("The learner's answer to your request.")]
     data: Annotated[Path, option("--data", DATA, "Your records: a CSV or Parquet table. It stays where it is.")]
     target: Annotated[
@@ -110,98 +94,83 @@ class Join(Approving):
 
 
 @owner.command()
-@takes(Join)
-def join(options: Join) -> None:
+@takes(_Join)
+def join(options: _Join) -> None:
     """Check the terms against your records, see what you would promise, and agree or not.
 
     copriv owner join first-bank.invitation --data loans.parquet --epsilon 1
     """
-    from copriv.cli.narrator import narrated, say
-    from copriv.cli.person import asker, who
-    from copriv.protocol.text import quoted
     from copriv.report.approval_screen import present
+    from copriv.report.narrator import narrated
+    from copriv.report.network_sentences import joined
     from copriv.runtime import owner_joining
 
-    by, console = who(options.signed_off_by), _console()
-    given = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
-    named = {name: getattr(options, name) for name in (*given, "version_of", "unrelated")}
+    names = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
+    given = {name: getattr(options, name) for name in (*names, "version_of", "unrelated")}
+    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by))
     with narrated() as tell:
-        proposal = owner_joining.propose(owner_joining.JoinOptions(**named, by=by), tell, asker(console))
-    prepared, folder = proposal.prepared, options.folder
-    present(prepared, proposal.notices, proposal.authorities, console)
+        proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
+    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
     if not options.approve_later:
-        _ask(console, yes=options.yes)
+        ask_to_agree(tell.console, yes=options.yes)
     home = proposal.accept()
     if not options.approve_later:
-        owner_joining.approve(home, by, prepared.sample.records)
-    after = "copriv owner approve" if options.approve_later else "copriv owner serve"
-    say(
-        owner_joining.agreement_of(prepared, folder, approved=not options.approve_later),
-        f"{prepared.engagement.owner} has joined {quoted(prepared.study.terms.name)}\nnext: {after} --folder {folder}",
-        as_json=options.as_json,
-    )
+        owner_joining.approve(home, wanted.by, proposal.prepared.sample.records)
+    told = owner_joining.agreement_of(proposal.prepared, options.folder, approved=not options.approve_later)
+    say(told, joined(told), as_json=options.as_json)
 
 
 @owner.command()
-@takes(Approving)
-def approve(options: Approving) -> None:
+@takes(_Approving)
+def approve(options: _Approving) -> None:
     """Read the terms and the promise of a folder, and approve them. Only approved terms are answered.
 
     copriv owner approve --signed-off-by "Privacy Office"
     """
-    from copriv.cli.narrator import narrated, say
-    from copriv.cli.person import who
     from copriv.owner.workspace import OwnerWorkspace
     from copriv.report.approval_screen import present
+    from copriv.report.narrator import narrated
     from copriv.runtime import owner_joining
 
-    home, console = OwnerWorkspace(options.folder), _console()
+    home = OwnerWorkspace(options.folder)
     with narrated() as tell:
         proposal = owner_joining.propose_again(home, tell)
-    present(proposal.prepared, proposal.notices, proposal.authorities, console)
-    _ask(console, yes=options.yes)
+    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
+    ask_to_agree(tell.console, yes=options.yes)
     approval = owner_joining.approve(home, who(options.signed_off_by), proposal.prepared.sample.records)
     told = owner_joining.agreement_of(proposal.prepared, home.folder, approved=True)
     say(told, f"approved by {approval.by}: {approval.terms}", as_json=options.as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Renew(Folder):
-    """Options of `copriv owner renew`."""
-
+class _Renew(_Folder):
     invitation: Annotated[Path, argument("A new invitation to the same study.")]
 
 
 @owner.command()
-@takes(Renew)
-def renew(options: Renew) -> None:
+@takes(_Renew)
+def renew(options: _Renew) -> None:
     """Take over a new certificate or address for the same study; records, promise and ledger stay as they are.
 
     copriv owner renew second.invitation
     """
-    from copriv.cli.narrator import say
+    from copriv.report.network_sentences import renewed
     from copriv.runtime.owner_request import renew_certificate
 
-    folder, new = options.folder, renew_certificate(options.invitation, options.folder)
-    say(
-        {"owner": new.owner, "folder": str(folder), "broker": f"{new.host}:{new.port}"},
-        f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}",
-        as_json=options.as_json,
-    )
+    told = renew_certificate(options.invitation, options.folder)
+    say(told, renewed(told), as_json=options.as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Folder):
-    """Options of `copriv owner serve`."""
-
+class _Serve(_Folder):
     log: Annotated[
         Path | None, option("--log", OUTPUT, "Add every query with its price to this file, one JSON line each.")
     ] = None
 
 
 @owner.command()
-@takes(Serve)
-def serve(options: Serve) -> None:
+@takes(_Serve)
+def serve(options: _Serve) -> None:
     """Connect out to the learner's broker and answer, until the budget, the cap or the study ends.
 
     copriv owner serve
@@ -213,10 +182,10 @@ def serve(options: Serve) -> None:
 
 def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
     """The whole of `copriv owner serve`."""
-    from copriv.cli.narrator import narrated, say
     from copriv.cli.progress import heed_termination
     from copriv.owner.workspace import OwnerWorkspace
     from copriv.report.joint_model import keep_model
+    from copriv.report.narrator import narrated
     from copriv.runtime.owner_client import serve_study
 
     heed_termination()
@@ -229,13 +198,12 @@ def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
 
 
 @owner.command()
-@takes(Folder)
-def status(options: Folder) -> None:
+@takes(_Folder)
+def status(options: _Folder) -> None:
     """Show what is promised, spent and left, the answers so far, and the last contact.
 
     copriv owner status
     """
-    from copriv.cli.narrator import say
     from copriv.owner.workspace import OwnerWorkspace
     from copriv.report.network_sheets import owner_lines
     from copriv.runtime.owner_status import owner_status
@@ -245,17 +213,15 @@ def status(options: Folder) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement(Folder):
-    """Options of `copriv owner statement`."""
-
+class _Statement(_Folder):
     out: Annotated[
         Path | None, option("--out", OUTPUT, "Also write statement.json and statement.html to this new folder.")
     ] = None
 
 
 @owner.command()
-@takes(Statement)
-def statement(options: Statement) -> None:
+@takes(_Statement)
+def statement(options: _Statement) -> None:
     """State what your records have lost in all studies and what is left. It is for you, not for a learner.
 
     copriv owner statement --out statement
@@ -268,9 +234,7 @@ def statement(options: Statement) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(Folder):
-    """Options of `copriv owner verdict`."""
-
+class _Verdict(_Folder):
     model: Annotated[
         Path | None, option("--model", DATA, "The joint model (default: the one that `serve` has received).")
     ] = None
@@ -278,15 +242,15 @@ class Verdict(Folder):
 
 
 @owner.command()
-@takes(Verdict)
-def verdict(options: Verdict) -> None:
+@takes(_Verdict)
+def verdict(options: _Verdict) -> None:
     """Compare the joint model with your own, on your own records. It stays at home and costs nothing.
 
     copriv owner verdict
     """
-    from copriv.cli.narrator import narrated, say
     from copriv.owner.workspace import OwnerWorkspace
     from copriv.report.joint_model import joint_model
+    from copriv.report.narrator import narrated
     from copriv.report.network_sheets import verdict_lines
     from copriv.runtime.owner_verdict import judge
 
@@ -294,21 +258,3 @@ def verdict(options: Verdict) -> None:
     with narrated() as tell:
         told = judge(home, joint_model(home, options.model), options.folds, tell)
     say(told, verdict_lines(told), as_json=options.as_json)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
-def _ask(console: Console, *, yes: bool) -> None:
-    """Have a person agree, or stop."""
-    from copriv.errors import BadInput
-
-    if yes:
-        return
-    if not console.is_terminal:
-        raise BadInput("nobody is there to answer", remedy="add --yes if the terms above are approved", value="no tty")
-    if not typer.confirm(_QUESTION, default=False, err=True):
-        raise BadInput("not approved; nothing was written or spent", remedy="talk to the learner about the terms")

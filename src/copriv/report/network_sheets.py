@@ -26,8 +26,9 @@ _OWNER_REMEDY = "it renews itself while `copriv owner serve` and the learner run
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
-def show_joint(told: JointFigures, console: Console) -> None:
-    """What came of a study."""
+def show_joint(told: JointFigures) -> None:
+    """What came of a study, on standard output."""
+    console = Console()
     table = Table(title=escape(f"{told.study}: what each owner spent"), title_justify="left")
     table.add_column("owner")
     for heading in ("records", "answers", "ε spent", "ε promised"):

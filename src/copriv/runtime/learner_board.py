@@ -103,6 +103,11 @@ def after(state: State, event: NetworkEvent) -> State:
             return state
 
 
+def now() -> str:
+    """The time, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 class Board:
     """Takes note of every event, keeps state.json, and passes the event on; a change in who is waited for is told, too.
 
@@ -114,7 +119,7 @@ class Board:
     """
 
     def __init__(
-        self, folder: Path, expected: Iterable[str], tell: TellNetwork, clock: Callable[[], str] = lambda: now()
+        self, folder: Path, expected: Iterable[str], tell: TellNetwork, clock: Callable[[], str] = now
     ) -> None:
         self._path, self._tell, self._clock = folder / _STATE, tell, clock
         self._one_at_a_time = threading.Lock()
@@ -171,11 +176,6 @@ def at_work(folder: Path) -> bool:
         except OSError:
             return True
         return False
-
-
-def now() -> str:
-    """The time, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:

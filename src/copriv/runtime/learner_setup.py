@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, read_sample
@@ -16,7 +18,7 @@ from copriv.transport import rollover
 from copriv.transport.certificates import fingerprint, life_of
 from copriv.transport.invitation import write_invitation
 from copriv.transport.learner_workspace import LearnerWorkspace
-from copriv.transport.request import Request, read_request
+from copriv.transport.request import read_request
 from copriv.transport.subjects import require_name
 
 SHORTEST_DAYS, LONGEST_DAYS = 30, 90
@@ -45,34 +47,81 @@ class InvitationOptions:
         return self.out or Path(f"{name}.invitation")
 
 
-@dataclass(frozen=True, slots=True)
-class NewAuthority:
+class LearnerMade(msgspec.Struct):
+    """A new learner's folder, and where owners will reach it."""
+
+    folder: str
+    study: str
+    terms: str
+    host: str
+    port: int
+
+
+class Invited(msgspec.Struct):
+    """An invitation that holds a key."""
+
+    owner: str
+    invitation: str
+    days: int
+
+
+class Approved(msgspec.Struct):
+    """An invitation that holds no key, with the fingerprints to compare."""
+
+    owner: str
+    invitation: str
+    days: int
+    fingerprint: str
+    authority: str
+
+
+class Revoked(msgspec.Struct):
+    """An owner that is out; `broker` says whether a broker that runs here has taken note."""
+
+    owner: str
+    revoked: bool
+    broker: bool
+
+
+class NewAuthority(msgspec.Struct):
     """An authority that signs from now on: its fingerprint, its end, and whoever still depends on the old one."""
 
-    fingerprint: str
-    ends: datetime
+    authority: str
+    expires: str
     waiting: list[str]
 
 
-def make_learner(study: Path, folder: Path, hosts: Sequence[str], listen: str, port: int) -> LearnerWorkspace:
+class Retired(msgspec.Struct):
+    """The old authority is trusted no more: the one that is left, and whoever is locked out."""
+
+    authority: str
+    locked_out: list[str]
+
+
+def make_learner(study: Path, folder: Path, hosts: Sequence[str], listen: str, port: int) -> LearnerMade:
     """Make the learner's folder: its authority, its certificates and a strict broker configuration."""
     if not study.is_file():
         raise BadInput(
             f"there is no study file {study}", remedy="write one with `copriv learner draft`", value=str(study)
         )
-    return LearnerWorkspace.create(
-        folder,
-        study.read_text(encoding="utf-8"),
-        hosts=hosts,
-        listen=listen,
-        port=port,
-        now=datetime.now(UTC),
-        serial=_serial(),
-        public=_public_rows(study),
+    terms = (
+        LearnerWorkspace.create(
+            folder,
+            study.read_text(encoding="utf-8"),
+            hosts=hosts,
+            listen=listen,
+            port=port,
+            now=datetime.now(UTC),
+            serial=_serial(),
+            public=_public_rows(study),
+        )
+        .study()
+        .terms
     )
+    return LearnerMade(str(folder), terms.name, terms.digest(), hosts[0], port)
 
 
-def invite_owner(name: str, options: InvitationOptions) -> Path:
+def invite_owner(name: str, options: InvitationOptions) -> Invited:
     """For rehearsals on one machine: write an invitation that holds a key."""
     require_name(name)
     quarters, out = LearnerWorkspace(options.folder), options.place(name)
@@ -80,36 +129,44 @@ def invite_owner(name: str, options: InvitationOptions) -> Path:
     most = options.records or 0
     [invitation] = quarters.invite({name: _serial()}, now=datetime.now(UTC), days=options.days, most_records=most)
     write_invitation(invitation, out)
-    return out
+    return Invited(name, str(out), options.days)
 
 
-def approve_owner(file: Path, options: InvitationOptions) -> tuple[Request, Path]:
+def approve_owner(file: Path, options: InvitationOptions) -> Approved:
     """Answer a request with an invitation that holds no key."""
     quarters, request = LearnerWorkspace(options.folder), read_request(file)
     _require_new(quarters, request.name, options)
     invitation = quarters.approve(
         request, _serial(), now=datetime.now(UTC), days=options.days, most_records=options.records or 0
     )
-    write_invitation(invitation, options.place(request.name))
-    return request, options.place(request.name)
+    out = options.place(request.name)
+    write_invitation(invitation, out)
+    return Approved(request.name, str(out), options.days, request.fingerprint, _signing(quarters))
+
+
+def revoke_owner(name: str, folder: Path) -> Revoked:
+    """Shut an owner out, at once."""
+    return Revoked(name, revoked=True, broker=LearnerWorkspace(folder).revoke(name))
 
 
 def roll_authority(folder: Path) -> NewAuthority:
     """Make a second authority; both are trusted."""
     quarters, now = LearnerWorkspace(folder), datetime.now(UTC)
     rollover.roll(quarters, now)
-    signing = quarters.keys.signing().certificate
-    return NewAuthority(fingerprint(signing), life_of(signing).ends, rollover.dependents(quarters, now))
+    ends = life_of(quarters.keys.signing().certificate).ends
+    return NewAuthority(_signing(quarters), ends.isoformat(timespec="seconds"), rollover.dependents(quarters, now))
 
 
-def retire_authority(folder: Path, *, force: bool) -> list[str]:
-    """Trust the old authority no more; whoever is locked out."""
-    return rollover.retire(LearnerWorkspace(folder), datetime.now(UTC), force=force)
+def retire_authority(folder: Path, *, force: bool) -> Retired:
+    """Trust the old authority no more."""
+    quarters = LearnerWorkspace(folder)
+    locked_out = rollover.retire(quarters, datetime.now(UTC), force=force)
+    return Retired(_signing(quarters), locked_out)
 
 
-def signing_authority(folder: Path) -> str:
+def _signing(quarters: LearnerWorkspace) -> str:
     """The fingerprint of the authority that signs."""
-    return fingerprint(LearnerWorkspace(folder).keys.signing().certificate)
+    return fingerprint(quarters.keys.signing().certificate)
 
 
 def _public_rows(study: Path) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from copriv.errors import BadInput
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.transport.certificates import fingerprint, require_valid, split
@@ -15,8 +17,25 @@ from copriv.transport.pending import Pending, require_room_for_request
 from copriv.transport.request import make_request, request_text
 
 
-def request_certificate(name: str, folder: Path, out: Path, *, again: bool) -> str:
-    """Make a key and keep it, write the request, which holds no secret, and return its fingerprint."""
+class Requested(msgspec.Struct):
+    """A request for a certificate; it holds no secret, and the key is in the folder."""
+
+    owner: str
+    request: str
+    fingerprint: str
+    folder: str
+
+
+class Renewed(msgspec.Struct):
+    """A folder with a new certificate, and where its broker is."""
+
+    owner: str
+    folder: str
+    broker: str
+
+
+def request_certificate(name: str, folder: Path, out: Path, *, again: bool) -> Requested:
+    """Make a key and keep it, and write the request, which holds no secret."""
     require_room_for_request(folder, again=again)
     if (folder / "engagement.json").is_file() and OwnerWorkspace(folder).engagement.owner != name:
         owner = OwnerWorkspace(folder).engagement.owner
@@ -26,10 +45,10 @@ def request_certificate(name: str, folder: Path, out: Path, *, again: bool) -> s
     key, request = make_request(name)
     Pending(folder).keep(key, request)
     out.write_text(request_text(request), encoding="utf-8")
-    return request.fingerprint
+    return Requested(name, str(out), request.fingerprint, str(folder))
 
 
-def renew_certificate(invitation_file: Path, folder: Path) -> Invitation:
+def renew_certificate(invitation_file: Path, folder: Path) -> Renewed:
     """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
     home, invitation = OwnerWorkspace(folder), read_invitation(invitation_file)
     require_valid(invitation.certificate, datetime.now(UTC))
@@ -44,7 +63,7 @@ def renew_certificate(invitation_file: Path, folder: Path) -> Invitation:
                 value=given,
             )
     home.renew(invitation.host, invitation.port, secrets_of(invitation, folder))
-    return invitation
+    return Renewed(invitation.owner, str(folder), f"{invitation.host}:{invitation.port}")
 
 
 def secrets_of(invitation: Invitation, folder: Path) -> dict[str, str]:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-import msgspec
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from copriv.errors import BadInput
-
-if TYPE_CHECKING:
-    from copriv.runtime.network_events import NetworkEvent
+from copriv.report.event_words import replied_words, words_of
+from copriv.runtime import events
+from copriv.runtime.network_events import NetworkEvent, Replied, dated_line
 
 _SECONDS_BETWEEN_REPLIES = 1.0
 
@@ -36,12 +34,8 @@ class Narrator:
 
     def __call__(self, event: NetworkEvent, /) -> None:
         """This has happened."""
-        from copriv.report.event_words import replied_words, words_of
-        from copriv.runtime.events import Progress as Done
-        from copriv.runtime.network_events import Replied
-
         with self._one_at_a_time:
-            if isinstance(event, Done):
+            if isinstance(event, events.Progress):
                 self._move(event.stage, event.done, event.total)
                 return
             self._write(event)
@@ -50,9 +44,21 @@ class Narrator:
             elif words := words_of(event):
                 self._say(words)
 
-    def _write(self, event: NetworkEvent) -> None:
-        from copriv.runtime.network_events import dated_line
+    def aside(self, ask: Callable[[str], bool] | None) -> Callable[[str], bool] | None:
+        """The same question, put to a person while no bar moves."""
+        if ask is None:
+            return None
 
+        def put(question: str) -> bool:
+            self._bars.stop()
+            try:
+                return ask(question)
+            finally:
+                self._bars.start()
+
+        return put
+
+    def _write(self, event: NetworkEvent) -> None:
         if self._log is not None:
             self._log.write(dated_line(event, datetime.now(UTC).isoformat(timespec="milliseconds")))
 
@@ -105,12 +111,3 @@ def _opened(path: Path) -> BinaryIO:
             f"the log {path} cannot be opened: {problem.strerror}", remedy="choose another --log", value=str(path)
         ) from problem
     return os.fdopen(descriptor, "wb", buffering=0)
-
-
-def say(told: object, lines: str | Iterable[str], *, as_json: bool) -> None:
-    """Print the result of a command: for other programs, or for people."""
-    if as_json:
-        typer.echo(msgspec.json.encode(told).decode())
-        return
-    for line in [lines] if isinstance(lines, str) else lines:
-        typer.echo(line)
