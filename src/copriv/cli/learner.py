@@ -222,9 +222,10 @@ def init(options: _Init) -> None:
     """
     from copriv.report.network_sentences import learner_made
     from copriv.runtime.learner_setup import make_learner
+    from copriv.transport.learner_workspace import Address
 
-    hosts = options.host or ["127.0.0.1"]
-    told = make_learner(options.study, options.folder, hosts, options.listen, options.port)
+    address = Address(options.host or ["127.0.0.1"], options.listen, options.port)
+    told = make_learner(options.study, options.folder, address)
     say(told, learner_made(told), as_json=options.as_json)
 
 

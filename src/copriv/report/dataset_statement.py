@@ -26,7 +26,7 @@ from copriv.privacy.weakness import weakness_of
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
-from copriv.report.ledger_history import NOT_NOTED, Event, history, learner_name, study_name
+from copriv.report.ledger_history import NOT_NOTED, LedgerEvent, history, learner_name, study_name
 from copriv.report.statement import render
 
 FOR_WHOM = (
@@ -199,7 +199,7 @@ def _studies(book: LedgerState) -> list[str]:
     return list(dict.fromkeys([*book.enrolled, *(study_of(account) for account in book.studies)]))
 
 
-def _study(book: LedgerState, digest: str, events: Sequence[Event]) -> StudyStated:
+def _study(book: LedgerState, digest: str, events: Sequence[LedgerEvent]) -> StudyStated:
     enrolled = book.enrolled.get(digest)
     dates = [event.date for event in events if event.terms == digest and event.event in {"answer", "charge"}]
     amounts = [amount for account, amount in book.studies.items() if study_of(account) == digest]
@@ -228,7 +228,7 @@ def _loss(book: LedgerState, amounts: Sequence[Amount], rho: int) -> Loss:
     return Loss(pure + spent_epsilon(Amount(rho, "rho"), guarantee, accountant), delta)
 
 
-def _change(event: Event) -> Change:
+def _change(event: LedgerEvent) -> Change:
     return Change(event.date, event.event, event.words, event.person)
 
 

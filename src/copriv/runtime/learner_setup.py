@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from copriv.rules.newton import NewtonRule
 from copriv.transport import rollover
 from copriv.transport.certificates import fingerprint, life_of
 from copriv.transport.invitation import write_invitation
-from copriv.transport.learner_workspace import LearnerWorkspace
+from copriv.transport.learner_workspace import Address, LearnerWorkspace
 from copriv.transport.request import read_request
 from copriv.transport.subjects import require_name
 
@@ -98,7 +97,7 @@ class Retired(msgspec.Struct):
     locked_out: list[str]
 
 
-def make_learner(study: Path, folder: Path, hosts: Sequence[str], listen: str, port: int) -> LearnerMade:
+def make_learner(study: Path, folder: Path, address: Address) -> LearnerMade:
     """Make the learner's folder: its authority, its certificates and a strict broker configuration."""
     if not study.is_file():
         raise BadInput(
@@ -108,9 +107,7 @@ def make_learner(study: Path, folder: Path, hosts: Sequence[str], listen: str, p
         LearnerWorkspace.create(
             folder,
             study.read_text(encoding="utf-8"),
-            hosts=hosts,
-            listen=listen,
-            port=port,
+            address=address,
             now=datetime.now(UTC),
             serial=_serial(),
             public=_public_rows(study),
@@ -118,7 +115,7 @@ def make_learner(study: Path, folder: Path, hosts: Sequence[str], listen: str, p
         .study()
         .terms
     )
-    return LearnerMade(str(folder), terms.name, terms.digest(), hosts[0], port)
+    return LearnerMade(str(folder), terms.name, terms.digest(), address.hosts[0], address.port)
 
 
 def invite_owner(name: str, options: InvitationOptions) -> Invited:
