@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from copriv.errors import BadInput
-from copriv.runtime.local_request import Person
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from copriv.runtime.local_request import Person
 
 _QUESTION = "Do you approve these terms and make this promise?"
 
@@ -30,6 +31,8 @@ def who(signed_off_by: str | None = None) -> str:
 
 def person(console: Console, before: Callable[[], None] = lambda: None) -> Person:
     """Whoever sits here, to be asked after `before` is done."""
+    from copriv.runtime.local_request import Person
+
     ask = asker(console)
     if ask is None:
         return Person(who())
