@@ -15,7 +15,7 @@ NOT_BENCHMARKS = {
     "owners_elsewhere",
     "peers",
     "prototype_rule",
-    "scenes",
+    "datasets",
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.

@@ -91,7 +91,7 @@ def simulate(
     return Paths(psi, met, noise.caps - state.left, state.central)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _State:
     """θ_L, the copies and the answers left, for every run; advanced in place."""
 
