@@ -62,7 +62,7 @@ def test_what_does_not_mirror_is_found(tmp_path):
     for file in (source / "rules" / "__init__.py", source / "rules" / "paper.py", source / "losses" / "__init__.py"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    for file in (unit / "cellar" / "test_jam.py", unit / "cli" / "test_paper.py", unit / "rules" / "test_rules.py"):
+    for file in (unit / "cellar" / "test_jam.py", unit / "losses" / "test_paper.py", unit / "rules" / "test_rules.py"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     assert _strangers(source, unit) == {"cellar"}
