@@ -247,17 +247,17 @@ class OwnerWorkspace:
         remedy = f"read and approve them: copriv owner approve --folder {self.folder}"
         return BadInput(words, remedy=remedy, value=self.study.terms.digest())
 
-    def _subject(self, book: LedgerState) -> Subject:
+    def _subject(self, state: LedgerState) -> Subject:
         """Everything that shapes the promise, as the folder has it now."""
         decided = self.engagement
         return Subject(
             terms=self.study.terms.digest(),
             owner=decided.owner,
             data=decided.data,
-            dataset=seal_dataset(book, fingerprint_of_file(Path(decided.data))),
+            dataset=seal_dataset(state, fingerprint_of_file(Path(decided.data))),
             target=decided.target,
             ledger=decided.ledger,
-            ledger_id=book.id,
+            ledger_id=state.id,
             accountant=decided.accountant,
             nano_epsilon=decided.nano_epsilon,
             delta=decided.delta,
