@@ -183,13 +183,13 @@ class OwnerWorkspace:
         ledger = self.open_ledger()
         try:
             approval = approve(self._subject(ledger.book()), by, at, records)
-            ledger.enroll(self.enrollment(by))
+            ledger.enroll(self.enrolled(by))
         finally:
             ledger.close()
         write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
         return approval
 
-    def enrollment(self, by: str) -> Enrolled:
+    def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
         return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
