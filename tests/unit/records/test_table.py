@@ -152,3 +152,15 @@ def test_what_does_not_apply_to_a_kind_of_file_is_ignored(tmp_path):
     (tmp_path / "t.jsonl").write_bytes(b'{"n": 1.234, "d": "31.12.2012"}\n')
     assert open_table(tmp_path / "t.jsonl", form).select("n", "d").collect().rows() == [("1.234", "2012-12-31")]
     assert count_rows(open_table(tmp_path / "t.jsonl", form)) == 1
+
+
+def test_columns_named_twice_are_refused_in_every_kind_of_file(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    twice = pa.table([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
+    parquet.write_table(twice, tmp_path / "t.parquet")
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, twice.schema) as writer:
+        writer.write_table(twice)
+    for name in ("t.parquet", "t.arrow"):
+        with pytest.raises(BadTable, match=f"{name} cannot be read") as caught:
+            open_table(tmp_path / name)
+        assert "twice" in caught.value.remedy
