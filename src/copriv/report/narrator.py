@@ -29,6 +29,7 @@ class Narrator:
     def __init__(self, console: Console, bars: Progress, log: BinaryIO | None) -> None:
         self.console, self._bars, self._log = console, bars, log
         self._tasks: dict[str, TaskID] = {}
+        self._stage = ""
         self._one_at_a_time = threading.Lock()
         self._last_reply = -_SECONDS_BETWEEN_REPLIES
 
@@ -69,20 +70,23 @@ class Narrator:
     def _count(self, words: str) -> None:
         """The last reply: on a terminal in a line of its own, elsewhere now and then."""
         if self.console.is_terminal:
-            self._bars.update(self._task("replies"), description=words)
+            self._bars.update(self._only("replies"), description=words)
         elif time.monotonic() - self._last_reply >= _SECONDS_BETWEEN_REPLIES:
             self._last_reply = time.monotonic()
             self._say(words)
 
     def _move(self, stage: str, done: int, total: int) -> None:
-        for other, task in self._tasks.items():
-            if other != stage:
-                self._bars.update(task, visible=False)
-        self._bars.update(self._task(stage), visible=True, completed=done, total=total or None)
+        self._bars.update(self._only(stage), completed=done, total=total or None)
 
-    def _task(self, stage: str) -> TaskID:
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=None)
+    def _only(self, stage: str) -> TaskID:
+        """The bar of a stage, which alone is shown from now on."""
+        if stage != self._stage:
+            self._stage = stage
+            for task in self._tasks.values():
+                self._bars.update(task, visible=False)
+            if stage not in self._tasks:
+                self._tasks[stage] = self._bars.add_task(stage, total=None)
+            self._bars.update(self._tasks[stage], visible=True)
         return self._tasks[stage]
 
 

@@ -89,7 +89,8 @@ def _learner(status: LearnerStatus) -> str:
 
 def _owner(owner: OwnerSeen) -> str:
     answers = f"{owner.answers} answer{'' if owner.answers == 1 else 's'}"
-    state = "revoked" if owner.revoked else f"{owner.place}, {answers}"
+    place = "" if owner.place == "invited" else f"{owner.place}, "
+    state = "revoked" if owner.revoked else f"{place}{answers}"
     why = f": {plain(owner.why, 200)}" if owner.why else ""
     return f"{state}, invited {owner.invited}{why}"
 

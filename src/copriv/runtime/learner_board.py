@@ -98,7 +98,8 @@ def after(state: State, event: NetworkEvent) -> State:
             known = [out for out in state.expelled if out.owner != owner]
             return change(state, expelled=(*known, Out(owner, words)), connected=_without(state.connected, owner))
         case Done():
-            return change(state, stage="finished")
+            out = {each.owner for each in state.expelled}
+            return change(state, stage="finished", done=tuple(name for name in state.expected if name not in out))
         case _:
             return state
 

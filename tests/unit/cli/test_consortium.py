@@ -154,6 +154,7 @@ def _check_status(copriv, told):
     learner = json.loads(copriv("learner", "status", "--json").out)
     assert learner["finished"]
     assert (learner["running"], learner["stage"], learner["waited_for"]) == (False, "finished", [])
+    assert [owner["place"] for owner in learner["owners"]] == ["done", "done"]
     assert "finished" in copriv("learner", "status").out
 
 
