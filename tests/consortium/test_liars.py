@@ -22,10 +22,10 @@ from copriv.learner.admission import objection
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster, rule_of
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.wire import decode_query, decode_reply, encode
-from copriv.report.network_run import commitment_of
 from copriv.runtime import rehearsal
 
 HONEST, LIAR = NAMES[:-1], NAMES[-1]

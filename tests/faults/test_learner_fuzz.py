@@ -20,14 +20,14 @@ from rich.console import Console
 from copriv.cli.learner_training import Trouble
 from copriv.learner.admission import objection
 from copriv.learner.learner import Session
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.privacy.release import describe
-from copriv.protocol.commitment import make_commitment
+from copriv.protocol.commitment import commitment_of, make_commitment
 from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
-from copriv.report.network_run import commitment_of
+from copriv.rules.setting import NoiseModel
 from copriv.transport import reception, subjects
 from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.nats_learner import read_reply

@@ -29,11 +29,12 @@ from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster
 from copriv.learner.scrutiny import check
 from copriv.owner.registry_store import default_folder
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
 from copriv.report.model_file import read_model
-from copriv.report.network_run import JointFigures, JointRun, commitment_of, joint_figures, write_joint
+from copriv.report.network_run import JointFigures, JointRun, joint_figures, write_joint
 from copriv.report.run_folder import PRIVATE
 from copriv.schedule.trace import Trace
 from copriv.transport.connection_policy import ConnectionPolicy

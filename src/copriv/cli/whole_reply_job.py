@@ -13,10 +13,11 @@ from copriv.audit.house import House
 from copriv.cli.owner_serve import Log, hello_of
 from copriv.learner.checkpoint import Entry
 from copriv.learner.roster import Roster
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile
-from copriv.report.network_run import JointRun, commitment_of, joint_figures
+from copriv.report.network_run import JointRun, joint_figures
 from copriv.report.statement import Heading, make_statement, owner_statement
 
 

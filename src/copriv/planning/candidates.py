@@ -102,7 +102,7 @@ def design_statistics(outline: Outline) -> TrainingPlan:
     rule = StatisticsRule(
         parameters=terms.parameters,
         records=outline.sizes,
-        deviations=_deviations(commitments),
+        noise_std=_noise_std(commitments),
         norm=commitments[0].norm,
         regularization=terms.regularization,
         limit=terms.limit,
@@ -135,7 +135,7 @@ def design_newton(outline: Outline) -> TrainingPlan:
         public,
         objective,
         records=outline.sizes,
-        deviations=_deviations(commitments),
+        noise_std=_noise_std(commitments),
         clip=commitments[0].clip,
         norm=norm,
         start=model,
@@ -166,7 +166,7 @@ def design_all(outline: Outline) -> list[TrainingPlan]:
     return sorted(found, key=lambda study: study.predicted)
 
 
-def _deviations(commitments: tuple[Commitment, ...]) -> tuple[float, ...]:
+def _noise_std(commitments: tuple[Commitment, ...]) -> tuple[float, ...]:
     return tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
 
 

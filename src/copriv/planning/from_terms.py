@@ -11,7 +11,7 @@ import math
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.forecast import newton
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.losses.sample import Sample
 from copriv.planning.training_plan import TrainingPlan
 from copriv.planning.training_spec import TrainingSpec, require_one_each
@@ -21,7 +21,8 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.records.load import Intake, OwnerSample
 from copriv.rules.newton import NewtonRule
-from copriv.rules.paper import PaperRule
+from copriv.rules.registry import resolve
+from copriv.rules.setting import NoiseModel
 from copriv.schedule.poisson import availability, draw, likely_answers, until_spent
 from copriv.schedule.trace import Trace
 
@@ -53,7 +54,7 @@ def _answers(terms: Terms, wishes: TrainingSpec, gamma: float) -> int:
     """As the terms ask; where they leave it to the owner, as it wishes, or what its clock is likely to ask for."""
     if terms.answers or wishes.answers:
         return terms.answers or wishes.answers or 1
-    if terms.rule == PaperRule.name:
+    if resolve(terms.rule).counts == "meetings":
         return likely_answers(gamma, terms.horizon)
     raise BadInput(
         f"the study's rule {terms.rule!r} has no number of answers",
@@ -63,9 +64,10 @@ def _answers(terms: Terms, wishes: TrainingSpec, gamma: float) -> int:
 
 
 def _schedule(terms: Terms, gammas: tuple[float, ...], answers: tuple[int, ...], seed: int) -> Trace:
-    """T meetings for the paper's rule, else meetings until every owner has given its answers."""
+    """T meetings for a rule that counts them, else meetings until every owner has given its answers."""
     stream = seeded(seed, "schedule")
-    return draw(gammas, terms.horizon, stream) if terms.rule == PaperRule.name else until_spent(gammas, answers, stream)
+    counts_meetings = resolve(terms.rule).counts == "meetings"
+    return draw(gammas, terms.horizon, stream) if counts_meetings else until_spent(gammas, answers, stream)
 
 
 def _hello(terms: Terms, owner: OwnerSample, commitment: Commitment, rate: float) -> Hello:
@@ -85,8 +87,8 @@ def _hello(terms: Terms, owner: OwnerSample, commitment: Commitment, rate: float
 
 
 def _prospects(commitments: tuple[Commitment, ...], public: Sample | None) -> NoiseModel:
-    deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
-    return NoiseModel(deviations, commitments[0].clip, commitments[0].norm, public)
+    noise_std = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
+    return NoiseModel(noise_std, commitments[0].clip, commitments[0].norm, public)
 
 
 def _foreseen(terms: Terms, commitments: tuple[Commitment, ...], roster: Roster, public: Sample | None) -> float:

@@ -21,6 +21,7 @@ from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.load import Intake
+from copriv.rules.registry import resolve
 from copriv.rules.rule import Rule
 from copriv.schedule.poisson import availability, draw, until_spent
 from copriv.schedule.trace import Trace
@@ -67,7 +68,7 @@ class Outline:
 
     def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
         """The terms under a rule."""
-        wishes = self.wishes
+        wishes, entry = self.wishes, resolve(rule)
         limit = wishes.limit or (_WIDEST_BOX if self.model is None else choose_limit(self.model))
         return Terms(
             loss=self.loss.name,
@@ -79,6 +80,8 @@ class Outline:
             row_norm=ROW_NORM,
             target_bound=TARGET_BOUND,
             rule=rule,
+            asks=entry.asks,
+            mechanisms="any" if entry.any_noise else "asked",
             horizon=horizon,
             step=step,
             central=wishes.central.value,
@@ -129,6 +132,10 @@ def design_candidates(
 ) -> list[TrainingPlan]:
     """The studies that the wishes leave to choose from, the least expected cost first."""
     from copriv.planning.candidates import DESIGNS, design_all
+    from copriv.planning.outside import design_outside
 
     found = outline(dictionary, public, sizes, wishes)
-    return design_all(found) if wishes.rule == "auto" else [DESIGNS[wishes.rule](found)]
+    if wishes.rule == "auto":
+        return design_all(found)
+    entry = resolve(wishes.rule)
+    return [DESIGNS[entry.name](found) if entry.name in DESIGNS else design_outside(found, entry)]

@@ -17,10 +17,9 @@ import msgspec
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster, meetings_of
-from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.privacy.guarantee import Amount
+from copriv.protocol.commitment import Commitment, commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
@@ -209,13 +208,6 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
             figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
         plt.close(figure)
     return paths
-
-
-def commitment_of(hello: Hello, terms: Terms) -> Commitment:
-    """What an owner promises, worked out from what it said of itself."""
-    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
-    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
-    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
 
 
 def _spending(run: JointRun) -> list[Spending]:

@@ -44,7 +44,12 @@ def test_the_box_that_made_records_overflow_is_refused():
     ("name", "value"),
     [
         ("loss", "hinge"),
-        ("rule", "mine"),
+        ("rule", ""),
+        ("rule", "my rule"),
+        ("rule", "mine\x1b[2J"),
+        ("rule", "m" * 41),
+        ("asks", "loss"),
+        ("mechanisms", "none"),
         ("central", "\x1b[2J"),
         ("meeting", "never"),
         ("clock", "sun"),
