@@ -2,7 +2,8 @@
 
 The functions are plain Python with `math`, and are compiled by numba. Each sees one record at a time, so no record can
 change what another one counts; and what they return is clipped or bounded after them, by the same compiled code as for
-the losses of this project. A wrong bound costs accuracy, never privacy: sensitivities follow from the clip.
+the losses of this project. A wrong bound costs accuracy, never privacy: sensitivities follow from the clip. A function
+that raises counts as no number: a zero gradient, or the whole bound of a loss.
 
 The passes (`losses.outside_passes`) compile the functions at first use, which takes about a second.
 """

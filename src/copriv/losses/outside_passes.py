@@ -23,6 +23,9 @@ from copriv.vectors import BLOCK, FloatArray, compiled_parallel
 
 Mapped: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
+# What numba says of code that it cannot do; the code itself raises nothing (`_compile`).
+_NOT_COMPILED = (NumbaError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+
 
 def values(loss: OutsideLoss, sample: Sample, theta: FloatArray) -> FloatArray:
     """ℓ(θᵀx, y) of every record."""
@@ -58,7 +61,7 @@ def _apply(loss: OutsideLoss, function: Scalar, sample: Sample, theta: FloatArra
 def _map(loss: OutsideLoss, function: Scalar, margins: FloatArray, targets: FloatArray) -> FloatArray:
     try:
         return _compile(function)(margins, targets)
-    except NumbaError as problem:
+    except _NOT_COMPILED as problem:
         raise BadInput(
             f"a function of the loss {loss.name!r} cannot be compiled: {str(problem).strip().splitlines()[0]}",
             remedy="write it with numbers and the functions of `math`, for one margin and one target",
@@ -68,13 +71,19 @@ def _map(loss: OutsideLoss, function: Scalar, margins: FloatArray, targets: Floa
 
 @lru_cache(maxsize=64)
 def _compile(function: Scalar) -> Mapped:
-    """A loop over records around a function of one record."""
+    """A loop over records around a function of one record.
+
+    What raises is no number, which counts as a zero gradient or as the whole bound: an error would tell of a record.
+    """
     scalar = function if hasattr(function, "py_func") else njit(nogil=True, error_model="numpy")(function)
 
     def each(margins: FloatArray, targets: FloatArray) -> FloatArray:
         out = np.empty(margins.size)
         for record in range(margins.size):
-            out[record] = scalar(margins[record], targets[record])
+            try:
+                out[record] = scalar(margins[record], targets[record])
+            except Exception:  # noqa: BLE001
+                out[record] = np.nan
         return out
 
     compiled: Mapped = njit(nogil=True, error_model="numpy")(each)
