@@ -212,7 +212,9 @@ def test_the_rule_that_twins_break_keeps_the_contract():
 
 
 @pytest.mark.parametrize(
-    ("check", "twin"), [(check, twin) for check, twins in TWINS.items() for twin in twins], ids=lambda value: getattr(value, "__name__", value)
+    ("check", "twin"),
+    [(check, twin) for check, twins in TWINS.items() for twin in twins],
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_every_check_catches_a_broken_twin(check, twin):
     results = {result.name: result for result in examine_rule(entry_of(twin))}

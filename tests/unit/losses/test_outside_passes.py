@@ -1,4 +1,4 @@
-"""A loss from outside is passed over exactly as one of this project: the Huber loss, written as if it came from there."""
+"""A loss from outside is passed over exactly as one of this project: the Huber loss, as if it came from there."""
 
 import numpy as np
 import pytest

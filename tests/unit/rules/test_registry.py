@@ -119,7 +119,7 @@ def test_an_entry_point_that_names_no_such_entry_is_refused(tmp_path, monkeypatc
 
 def test_a_package_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     _install(tmp_path, monkeypatch, "[copriv.rules]\nmine = torn_code:RULE\n", "import no_such_module", "torn")
-    with pytest.raises(BadInput, match="torn_code:RULE.*no_such_module"):
+    with pytest.raises(BadInput, match=r"torn_code:RULE.*no_such_module"):
         resolve("mine")
 
 
