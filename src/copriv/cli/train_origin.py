@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from copriv.cli.learner_draft import public_rows_beside
 from copriv.cli.person import who
 from copriv.cli.train_options import TrainOptions
+from copriv.learner.public_rows import public_rows_beside
 from copriv.owner.entries import Enrolled
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import TrainingPlan

@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from copriv.cli.learner_draft import public_rows_beside
 from copriv.cli.train_options import TrainOptions
 from copriv.errors import BadInput
-from copriv.learner.public_rows import read_sample
+from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake

@@ -71,8 +71,12 @@ def choose_limit(model: FloatArray) -> float:
 
 def candidate_clips(pilot: Pilot) -> list[float]:
     """Quantiles of the public gradients' lengths, where training starts and where it should end."""
-    places = (np.zeros_like(pilot.model), pilot.model)
-    lengths = [gradient_norms(pilot.objective.loss, pilot.public, theta, pilot.norm) for theta in places]
+    return paper_clips(pilot.objective.loss, pilot.public, pilot.model, pilot.norm)
+
+
+def paper_clips(loss: Loss, public: Sample, model: FloatArray, norm: Norm) -> list[float]:
+    """Clips that Algorithm 1 has to choose from."""
+    lengths = [gradient_norms(loss, public, theta, norm) for theta in (np.zeros_like(model), model)]
     return [_digits(max(float(clip), 1e-9)) for clip in np.quantile(np.concatenate(lengths), _CLIP_QUANTILES)]
 
 
@@ -86,26 +90,25 @@ def candidate_steps(rule: PaperRule, pilot: Pilot) -> list[float]:
 
 def judge_clips_and_steps(
     rule: PaperRule, pilot: Pilot, clips: Sequence[float], steps: Sequence[float], generator: np.random.Generator
-) -> tuple[float, float, float]:
-    """The clip and the step with the best average fitness on the public rows after a few simulated runs, and that."""
+) -> tuple[float, float]:
+    """The clip and the step with the best average fitness on the public rows after a few simulated runs."""
     pairs = [(clip, step) for clip in clips for step in steps]
-    rows = _some_rows(pilot.public, pilot.horizon)
+    rows = some_rows(pilot.public, pilot.horizon)
     fitness = np.zeros(len(pairs))
     for _ in range(_RUNS):
-        models = _simulate(rule, pilot, rows, pairs, generator)
+        models = simulate_pairs(rule, pilot, rows, pairs, generator)
         fitness += [pilot.objective.fitness(pilot.public, theta) for theta in models]
-    best = int(np.argmin(fitness))
-    return *pairs[best], float(fitness[best]) / _RUNS
+    return pairs[int(np.argmin(fitness))]
 
 
-def _some_rows(public: Sample, horizon: int) -> Sample:
+def some_rows(public: Sample, horizon: int) -> Sample:
     """Evenly spaced public rows, fewer for a longer horizon."""
     wanted = min(max(_ROW_ITERATIONS // horizon, _FEWEST_ROWS), _MOST_ROWS, public.records)
     chosen = np.linspace(0, public.records - 1, wanted).astype(np.int64)
     return Sample.of_rows(public.columns[:, chosen].T, public.targets[chosen])
 
 
-def _simulate(
+def simulate_pairs(
     rule: PaperRule, pilot: Pilot, rows: Sample, pairs: list[tuple[float, float]], generator: np.random.Generator
 ) -> FloatArray:
     """One run for each pair, all with the same meetings and noise so that they are compared on equal terms."""

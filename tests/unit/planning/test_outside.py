@@ -12,8 +12,9 @@ from copriv.losses import choose as losses
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.planning.from_terms import plan_from_terms
-from copriv.planning.outside import design_outside
-from copriv.planning.training_plan import design, outline
+from copriv.planning.outline import draft_outline
+from copriv.planning.outside import settle_outside
+from copriv.planning.training_plan import design, design_ahead
 from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
@@ -78,6 +79,7 @@ def test_a_rule_by_its_name_is_planned_and_learns(intake):
     reached = _train(intake, study)
     assert reached < _of_nothing(intake, study) / 8
     assert 0.7 < reached / study.predicted < 1.4
+    assert study.candidate.forecast.caveats
 
 
 def test_the_study_is_the_same_where_the_learner_sets_it_up_from_the_terms(intake):
@@ -104,8 +106,7 @@ def test_a_rule_that_counts_meetings_is_met_for_its_horizon(intake):
 
 
 def test_without_public_rows_nothing_is_foretold_and_nothing_is_clipped_tighter_than_proven(intake):
-    bare = outline(intake.dictionary, None, (800,) * OWNERS, _wishes())
-    study = design_outside(bare, resolve("fading"))
+    study = design_ahead(intake.dictionary, None, (800,) * OWNERS, _wishes())
     assert math.isnan(study.predicted)
     assert study.commitments[0].clip < study.terms.clip
 
@@ -119,9 +120,9 @@ def test_without_public_rows_nothing_is_foretold_and_nothing_is_clipped_tighter_
     ],
 )
 def test_what_a_rule_needs_is_said_before_anything_is_spent(intake, changes, words):
-    bare = outline(intake.dictionary, None, (800,) * OWNERS, _wishes())
+    bare = draft_outline(intake.dictionary, None, (800,) * OWNERS, _wishes())
     with pytest.raises(BadInput, match=words):
-        design_outside(bare, dataclasses.replace(resolve("fading"), **changes))
+        settle_outside(bare, dataclasses.replace(resolve("fading"), **changes))
 
 
 def test_an_unknown_rule_is_refused(intake):
