@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from copriv.planning.forecaster import Scenario
 
 from benchmarks.peers import Table, moments
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_norms
-from copriv.planning.forecaster import Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
+from copriv.planning.forecaster import RULES, Forecaster, Scenario
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
@@ -22,7 +23,6 @@ from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
-from copriv.planning.forecaster import RULES, Forecaster, Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, cast
+from typing import Literal
 
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate, ratio_interval, smaller
@@ -21,7 +21,7 @@ from copriv.planning.outline import Study, gather_evidence, outline_of
 from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, glance
-from copriv.planning.training_spec import RuleChoice, TrainingSpec
+from copriv.planning.training_spec import TrainingSpec
 
 Decision = Literal["join", "stay", "either"]
 

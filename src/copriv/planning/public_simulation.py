@@ -25,7 +25,7 @@ from copriv.vectors import FloatArray, IntArray
 def simulate_on_public(
     setting: Setting, evidence: PublicEvidence, caveats: tuple[str, ...], runs: int, seed: int
 ) -> Forecast:
-    """Mean and deviation of ψ over some runs of Algorithm 1 or of averaged steps, and the standard error of the mean."""
+    """Mean and deviation of ψ over some runs of Algorithm 1 or averaged steps, and the standard error of the mean."""
     rows, objective = some_rows(evidence.sample, setting.terms.horizon), evidence.objective
     best = objective.fitness(rows, minimise(objective, rows))
     simulate = _paper_models if setting.terms.rule == "paper" else _averaged_models
