@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from copriv.planning.forecaster import RULES, Forecaster, Scenario
 
 from benchmarks.datasets import BANKS, OTHERS, REGULARIZATION, Source, cut, make_scene, read
 from benchmarks.many_hands import share_out
@@ -21,7 +22,6 @@ from copriv.entropy import seeded
 from copriv.forecast.forecast import Forecast
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
-from copriv.planning.forecaster import RULES, Forecaster, Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
 from copriv.records.load import LoadSpec, load_consortium
@@ -135,7 +135,7 @@ def run(scene: Scene, judge: Judge, question: Scenario, forecast: Forecast, runs
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
+            noise_std=[each.noise_std for each in noise],
             clip=forecast.clip,
             norm=question.norm,
         )

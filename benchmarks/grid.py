@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from copriv.planning.forecaster import Scenario
 
 from benchmarks.peers import Table, moments
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_norms
-from copriv.planning.forecaster import Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
@@ -130,7 +130,7 @@ class Ground:
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
+            noise_std=[each.noise_std for each in noise],
             clip=clip,
             norm=protection.norm,
             start=self.start,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
+from copriv.planning.forecaster import RULES, Forecaster, Scenario
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
@@ -22,7 +23,6 @@ from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
-from copriv.planning.forecaster import RULES, Forecaster, Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
@@ -87,7 +87,7 @@ def _train_newton(oracle: Forecaster, question: Scenario, found: Forecast) -> No
         sample,
         objective,
         records=scene.records,
-        deviations=[each.noise_std for each in noise],
+        noise_std=[each.noise_std for each in noise],
         clip=found.clip,
         norm=question.norm,
     )

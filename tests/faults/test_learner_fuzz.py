@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from copriv.learner.admission import objection
 from copriv.learner.learner import Session
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.privacy.release import describe
 from copriv.protocol.commitment import commitment_of, make_commitment
@@ -28,6 +28,7 @@ from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.report.narrator import Narrator
+from copriv.rules.setting import NoiseModel
 from copriv.runtime.learner_training import Trouble, refused
 from copriv.transport import reception, subjects
 from copriv.transport.connection_policy import ConnectionPolicy

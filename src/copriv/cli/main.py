@@ -12,9 +12,10 @@ from copriv.cli.audit import audit
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
-from copriv.cli.learner import draft, learner
+from copriv.cli.learner import learner
 from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
+from copriv.cli.plan import plan
 from copriv.cli.predict import predict
 from copriv.cli.reproduce import reproduce
 from copriv.cli.train import train
@@ -44,7 +45,7 @@ app.command()(generate)
 app.command()(forecast)
 app.command()(audit)
 app.command()(reproduce)
-app.command(name="plan")(draft)
+app.command()(plan)
 app.command()(verdict)
 app.command()(export)
 app.add_typer(ledger, name="ledger")

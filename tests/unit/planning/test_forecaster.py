@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from copriv.planning.forecaster import Forecaster, Scenario, judge
 
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
-from copriv.planning.forecaster import Forecaster, Scenario, judge
 from copriv.planning.public_simulation import rehearse
 from copriv.planning.search import Fixed
 from copriv.privacy.guarantee import Guarantee
