@@ -13,6 +13,7 @@ from copriv.errors import BadInput
 from copriv.reproduction.cell import Cell, Outcome
 
 Tell = Callable[[int, int], None]
+Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -27,7 +28,7 @@ def run_cells(
     by_key = {cell.key(): cell for cell in cells}
     outcomes = {} if cache is None else _kept(cache, by_key)
     missing = {key: cell for key, cell in by_key.items() if key not in outcomes}
-    for key, outcome in share_out(_run, missing, dask):
+    for key, outcome in share_out(_run, missing, dask, None):
         if cache is not None:
             _keep(cache / f"{key}.json", outcome)
         outcomes[key] = outcome
@@ -36,20 +37,22 @@ def run_cells(
 
 
 def share_out(
-    run: Callable[[Task], Result], tasks: Mapping[str, Task], dask: str | None
+    run: Callable[[Shared, Task], Result], tasks: Mapping[str, Task], dask: str | None, shared: Shared
 ) -> Iterator[tuple[str, Result]]:
     """The result of every task under its key, as it is finished: one after another here, or all on a Dask cluster.
 
     Args:
         run: a function that workers can import.
-        tasks: what it is called with; on a cluster, sent as it is.
+        tasks: what it is called with, one by one.
         dask: the address of a scheduler, `local` for workers on this machine, None to do without.
+        shared: what it is called with every time; on a cluster, sent to each worker once.
     """
     if dask is None or not tasks:
-        yield from ((key, run(task)) for key, task in tasks.items())
+        yield from ((key, run(shared, task)) for key, task in tasks.items())
         return
     with _client(dask) as (client, as_completed):
-        futures = {client.submit(run, task, pure=False): key for key, task in tasks.items()}
+        given = client.scatter(shared, broadcast=True, hash=False)
+        futures = {client.submit(run, given, task, pure=False): key for key, task in tasks.items()}
         for future in as_completed(list(futures)):
             yield futures[future], future.result()
 
@@ -76,7 +79,7 @@ def _client(address: str) -> Iterator[tuple[Any, Any]]:
         yield client, as_completed
 
 
-def _run(cell: Cell) -> Outcome:
+def _run(_shared: None, cell: Cell) -> Outcome:
     return cell.run()
 
 
