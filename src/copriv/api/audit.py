@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 import msgspec
 
 from copriv.api.audited_owner import audited_house
-from copriv.api.progress import Progress, silent
-from copriv.api.settings import check_names
+from copriv.api.settings import require_known
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.examination import DRAWS, OWNERS, Effort, examine
 from copriv.audit.result import AuditResult
@@ -20,6 +19,7 @@ from copriv.audit.whole_reply import Case, audit_whole_reply, corpus
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
+from copriv.runtime.events import Tell, counting, silent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ class AuditSettings(TypedDict, total=False):
     level: float
     replies: int | None
     seed: int
-    progress: Progress
+    tell: Tell
 
 
 _DEFAULTS = AuditSettings(
@@ -61,7 +61,7 @@ _DEFAULTS = AuditSettings(
     level=LEVEL,
     replies=None,
     seed=0,
-    progress=silent,
+    tell=silent,
 )
 
 
@@ -129,21 +129,21 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
         settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments" or "both"), records,
             parameters and clip of the owner, answers (of the transcript), draws (answers of the canaries; more certify
             more), level (how often a correct owner may fail the transcript test), replies (how many studies and file
-            formats to compare whole replies under; None for all), seed (of everything but the noise), progress.
+            formats to compare whole replies under; None for all), seed (of everything but the noise), tell (is told how far
+            it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.
     """
     started = time.perf_counter()
-    check_names(settings, AuditSettings.__annotations__, "audit")
+    require_known(settings, AuditSettings, "audit")
     order: AuditSettings = _DEFAULTS | settings
     guarantee = Guarantee.of(epsilon, order["delta"])
     claims = tuple(_claim(order, guarantee, asks) for asks in _kinds(order["asks"]))
     effort = Effort(order["draws"], order["level"], owners=order["answers"])
     cases = _cases(order["replies"])
     tests = [test for claim in claims for test in _attack(claim, effort, order)]
-    with order["progress"]("comparing whole replies") as tell:
-        compared = audit_whole_reply(audited_house(), cases, tell)
+    compared = audit_whole_reply(audited_house(), cases, counting(order["tell"], "comparing whole replies"))
     tests.append(msgspec.structs.replace(compared, claimed=guarantee.epsilon))
     return Audit(
         passed=all(test.passed for test in tests),
@@ -177,8 +177,8 @@ def _cases(replies: int | None) -> tuple[Case, ...]:
 
 def _attack(claim: Claim, effort: Effort, order: AuditSettings) -> list[AuditResult]:
     """What all tests of one claim say; those of moments say so."""
-    with order["progress"](f"asking for {_WORDS[claim.asks]}") as tell:
-        tests = examine(claim, effort, seeded(order["seed"], "audit"), tell=tell)
+    count = counting(order["tell"], f"asking for {_WORDS[claim.asks]}")
+    tests = examine(claim, effort, seeded(order["seed"], "audit"), tell=count)
     if claim.asks == "gradient":
         return tests
     return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]

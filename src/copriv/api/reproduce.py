@@ -10,8 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from copriv.api.progress import Progress, silent
-from copriv.api.settings import check_names
+from copriv.api.settings import require_known
 from copriv.api.tables import as_lazy
 from copriv.entropy import seeded
 from copriv.errors import BadInput
@@ -23,6 +22,7 @@ from copriv.reproduction.runner import run_cells
 from copriv.reproduction.source import PARTS, choose_synthetic, read_records, synthesize
 from copriv.reproduction.study import Finding, Settings, save
 from copriv.reproduction.world import HORIZON, NoiseScale, World
+from copriv.runtime.events import Progress, Tell, counting, silent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ class ReproduceSettings(TypedDict, total=False):
     seed: int
     dask: str | None
     out: str | Path | None
-    progress: Progress
+    tell: Tell
 
 
 _DEFAULTS = ReproduceSettings(
@@ -69,7 +69,7 @@ _DEFAULTS = ReproduceSettings(
     seed=0,
     dask=None,
     out=None,
-    progress=silent,
+    tell=silent,
 )
 
 
@@ -139,13 +139,14 @@ def reproduce(study: StudyName = "all", **settings: Unpack[ReproduceSettings]) -
             min_records, public_rows and shuffle (how it is read), figures (such as "a0,a4"), runs (of each setting),
             noise ("printed" or "valid"), horizon, epsilons, sizes (records of each bank), owners (numbers of banks in
             a4), seed, dask (address of a scheduler, or "local"), out (a folder for tables, pictures, the page and a
-            cache; without it nothing is written), progress.
+            cache; without it nothing is written), tell (is told how
+            far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range; nothing is computed or written then.
     """
     started = time.perf_counter()
-    check_names(settings, ReproduceSettings.__annotations__, "reproduce")
+    require_known(settings, ReproduceSettings, "reproduce")
     order: ReproduceSettings = _DEFAULTS | settings
     wanted = _check(study, order)
     out = None if order["out"] is None else Path(order["out"])
@@ -207,17 +208,17 @@ def _grids(order: ReproduceSettings) -> Settings:
 
 
 def _chapter(name: str, wanted: set[str], order: ReproduceSettings, out: Path | None) -> Chapter:
-    part, watch = PARTS[name], order["progress"]
+    part, tell = PARTS[name], order["tell"]
     world, about, notices = _world(name, order)
-    with watch(f"{name}: simulating") as tell:
-        run = partial(run_cells, cache=None if out is None else out / "cache", dask=order["dask"], tell=tell)
-        figures = part.draw(world, replace(_grids(order), run_cells=run), wanted)
+    tell(Progress(f"{name}: simulating"))
+    cache, count = None if out is None else out / "cache", counting(tell, f"{name}: simulating")
+    run = partial(run_cells, cache=cache, dask=order["dask"], tell=count)
+    figures = part.draw(world, replace(_grids(order), run_cells=run), wanted)
     label = SCALES[order["noise"]]
     if out is not None:
-        with watch(f"{name}: drawing") as tell:
-            for number, figure in enumerate(figures, start=1):
-                save(figure, out, label)
-                tell(number, len(figures))
+        for number, figure in enumerate(figures, start=1):
+            save(figure, out, label)
+            tell(Progress(f"{name}: drawing", number, len(figures)))
     return Chapter(part.title, about, label, order["horizon"], tuple(figures), notices)
 
 
@@ -227,13 +228,13 @@ def _world(name: str, order: ReproduceSettings) -> tuple[World, str, tuple[str, 
     choice = Choice(
         order["target"], order["ordinal"], public_rows=order["public_rows"], min_records=order["min_records"]
     )
-    with order["progress"](f"{name}: reading records") as tell:
-        if data is None:
-            table, choice = synthesize(kind, seeded(seed, "records")), choose_synthetic(kind, choice)
-        else:
-            table = as_lazy(data)
-        shuffle = seeded(seed, "shuffle") if order["shuffle"] or data is None else None
-        intake = read_records(kind, table, choice, shuffle, tell)
+    order["tell"](Progress(f"{name}: reading records"))
+    if data is None:
+        table, choice = synthesize(kind, seeded(seed, "records")), choose_synthetic(kind, choice)
+    else:
+        table = as_lazy(data)
+    shuffle = seeded(seed, "shuffle") if order["shuffle"] or data is None else None
+    intake = read_records(kind, table, choice, shuffle, counting(order["tell"], f"{name}: reading records"))
     world = World.of(name, intake, order["noise"], order["horizon"])
     source = "synthetic records" if data is None else Path(data).name if isinstance(data, str | Path) else "a table"
     owners = "1 owner" if len(world.samples) == 1 else f"{len(world.samples)} owners"

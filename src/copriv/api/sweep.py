@@ -190,12 +190,20 @@ def _cells(make: Callable[[Mapping[str, Any]], TrainRequest], grid: Grid, how: E
     if "seed" in grid.axes and how.runs > 1:
         raise BadInput("seeds are varied, and runs vary them too", remedy="leave out one of them", value=how.runs)
     settings = grid.cells()
-    requests = [msgspec.structs.replace(make(each), simulate=how.simulate, out=None) for each in settings]
+    requests = [_anywhere(msgspec.structs.replace(make(each), simulate=how.simulate, out=None)) for each in settings]
     return [
         Cell(each, run + 1, msgspec.structs.replace(request, seed=(request.seed or 0) + run), (place, run))
         for run in range(how.runs)
         for place, (each, request) in enumerate(zip(settings, requests, strict=True))
     ]
+
+
+def _anywhere(request: TrainRequest) -> TrainRequest:
+    """With paths that a worker in another folder finds."""
+    paths = {name: getattr(request, name) for name in request.__struct_fields__}
+    return msgspec.structs.replace(
+        request, **{name: path.absolute() for name, path in paths.items() if isinstance(path, Path)}
+    )
 
 
 def _placed(cell: Cell, key: str, how: Execution) -> Cell:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from copriv.api.settings import this_person
+from copriv.api.settings import promised, this_person, written
 from copriv.api.sweep_grid import in_words
 from copriv.api.sweep_store import Row
 from copriv.api.train import carry_out
@@ -23,7 +23,7 @@ from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_run import begin, reopen
 
 _FIGURES = "relative_fitness", "cost_of_privacy", "fitness", "best_fitness", "predicted", "owners", "records", "refused"
-_USED = "rule", "mechanism", "horizon", "clip", "step"
+_USED = "rule", "loss", "mechanism", "accountant", "horizon", "clip", "step", "features", "limit", "regularization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,14 @@ class Cell:
         """What was asked for, as a table has it."""
         asked = {name: in_words(value) for name, value in self.settings.items()}
         return asked | {"run": self.run, "seed": self.request.seed}
+
+
+def request_of(values: Mapping[str, Any]) -> TrainRequest:
+    """What is asked of the runtime, of values by the names that requests have; other names are left out."""
+    known = {name: values[name] for name in TrainRequest.__struct_fields__ if name in values}
+    budget = known.get("budget")
+    settled = {"epsilon": promised(known.get("epsilon")), "skip": tuple(known.get("skip") or ())}
+    return TrainRequest(**(known | settled | {"budget": None if budget is None else written(budget)}))
 
 
 def files_of(request: TrainRequest) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Literal
 
 from copriv.cli.command import option, takes
@@ -62,11 +61,12 @@ def audit(options: AuditOptions) -> None:
     from rich.console import Console
 
     from copriv.api.audit import audit as run
-    from copriv.cli.progress import bar
+    from copriv.cli.progress import Teller
     from copriv.report.audit_table import show
 
     settings = {name: value for name, value in vars(options).items() if name not in ("as_json", "epsilon")}
-    told = run(options.epsilon, **settings, progress=partial(bar, Console(stderr=True)))
+    with Teller(Console(stderr=True)) as tell:
+        told = run(options.epsilon, **settings, tell=tell)
     if options.as_json:
         typer.echo(msgspec.json.encode(told.to_dict()).decode())
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,11 +66,12 @@ def reproduce(options: ReproduceOptions) -> None:
     from rich.console import Console
 
     from copriv.api.reproduce import reproduce as run
-    from copriv.cli.progress import bar
+    from copriv.cli.progress import Teller
     from copriv.reproduction.terminal import show
 
     settings = {name: value for name, value in vars(options).items() if name not in ("study", "as_json")}
-    told = run(options.study, **settings, progress=partial(bar, Console(stderr=True)))
+    with Teller(Console(stderr=True)) as tell:
+        told = run(options.study, **settings, tell=tell)
     if options.as_json:
         typer.echo(msgspec.json.encode(told.to_dict()).decode())
     else:

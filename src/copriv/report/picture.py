@@ -32,6 +32,7 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
             if value is not None and value > _FLOOR:
                 axes.axhline(value, color=colour, linestyle=style, label=label)
         axes.set_xlabel("meeting k")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel("relative fitness ψ(θ$_L$)")
         axes.set_title(_title(figures), fontsize=10, loc="left")
         axes.grid(visible=True, which="major", alpha=0.25)

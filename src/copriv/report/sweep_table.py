@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+from rich.console import Console
 from rich.table import Table
 
 _SHOWN = {"relative_fitness": "ψ", "predicted": "ψ predicted", "alone_median": "ψ alone", "rule_used": "rule used"}
@@ -23,7 +25,7 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     known = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in known) and not all(isinstance(value, str) for value in known):
         values = [None if value is None else str(value) for value in values]
-    return pl.Series(name, values, strict=False)
+    return pl.Series(name, values, strict=False) if known else pl.Series(name, values, dtype=pl.String)
 
 
 def statement_of(rows: Sequence[Mapping[str, Any]], *, simulated: bool) -> str:
@@ -59,3 +61,13 @@ def _in_words(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def show(
+    rows: Sequence[Mapping[str, Any]], axes: Sequence[str], statement: str, files: Sequence[Path], console: Console
+) -> None:
+    """The table, what may be said of it, and where it is kept."""
+    console.print(table_of(rows, axes))
+    console.print(statement, highlight=False, soft_wrap=True)
+    for path in files:
+        console.print(str(path), highlight=False, soft_wrap=True)
