@@ -56,6 +56,7 @@ class LoadSpec:
     partition: Partition
     features: int = 10
     public_rows: int = 10_000
+    skip: tuple[str, ...] = ()
 
 
 def load_consortium(
@@ -71,14 +72,14 @@ def load_consortium(
 
     Args:
         table: all rows, or the private ones if `public` is given.
-        plan: target, partition, number of features and of public rows.
+        plan: target, partition, number of features and of public rows, and columns to leave out.
         public: a table of public rows, instead of the last rows of `table`.
         order: a permutation of the rows, to shuffle them before anything else.
         dictionary: one that is agreed already, instead of one fitted on public rows.
         tell: is told how many rows of how many are read.
     """
     named = [plan.target.name, *([plan.partition.column] if plan.partition.column else [])]
-    require_columns(table, named)
+    require_columns(table, [*named, *plan.skip])
     rows = count_rows(table)
     arranged = np.arange(rows, dtype=np.int64) if order is None else order
     if dictionary is not None and dictionary.target.name != plan.target.name:
@@ -90,7 +91,7 @@ def load_consortium(
     private_rows, public_frame = _separate(table, plan, public, arranged, agreed=dictionary is not None)
     left_out: list[LeftOut] = []
     if dictionary is None:
-        dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
+        dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=[*named[1:], *plan.skip])
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
     shares = divide(plan.partition, None if names is None else names.take(private_rows), private_rows.size)
