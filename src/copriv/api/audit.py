@@ -129,8 +129,8 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
         settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments" or "both"), records,
             parameters and clip of the owner, answers (of the transcript), draws (answers of the canaries; more certify
             more), level (how often a correct owner may fail the transcript test), replies (how many studies and file
-            formats to compare whole replies under; None for all), seed (of everything but the noise), tell (is told how far
-            it is).
+            formats to compare whole replies under; None for all), seed (of everything but the noise), tell (is told
+            how far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.

@@ -179,7 +179,7 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(asked: Asked) -> Asked:
     """The same, if every value is of a type that can be meant."""
     try:
-        msgspec.convert(msgspec.to_builtins(asked, enc_hook=str), type(asked), dec_hook=lambda _kind, value: value)
+        msgspec.convert(msgspec.to_builtins(asked, enc_hook=str), type(asked), dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as problem:
         raise BadInput(
             f"a setting is of the wrong type: {problem}", remedy="correct it", value=str(problem)

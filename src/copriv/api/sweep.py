@@ -116,8 +116,8 @@ def sweep(data: Data | None = None, **grid: Any) -> Sweep:  # noqa: ANN401
     Sweeps simulate by default: seeded noise, repeatable, not private. Real noise (`simulate=False`) is charged to the
     records for each training, as in `train`; the sum of ε is told first, and refused if it is beyond the budget.
 
-    With `out`, every finished training is kept in that folder: the same call goes on after an interruption, another
-    grid in the same folder uses what is there and adds its own. Tables (CSV, Parquet) and pictures are of the last grid.
+    With `out`, every finished training is kept in that folder: the same call goes on after an interruption. Another
+    grid in the same folder uses what is there and adds its own; tables (CSV, Parquet) and pictures are of the last one.
 
     >>> import copriv as cp
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
@@ -173,7 +173,9 @@ def _require_known(grid: Mapping[str, Any]) -> None:
     names = ({*TrainSettings.__annotations__, *Reading.__annotations__, "epsilon", *_OF_TABLE}) - {*_NOT_VARIED}
     for name in grid:
         if name not in names:
-            raise BadInput(f"sweep knows no setting {name!r}", remedy=f"it knows {', '.join(sorted(names))}", value=name)
+            raise BadInput(
+                f"sweep knows no setting {name!r}", remedy=f"it knows {', '.join(sorted(names))}", value=name
+            )
 
 
 def _request(data: Data, settings: Mapping[str, Any]) -> TrainRequest:

@@ -22,8 +22,20 @@ from copriv.runtime.local_load import Sources
 from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_run import begin, reopen
 
-_FIGURES = "relative_fitness", "cost_of_privacy", "fitness", "best_fitness", "predicted", "owners", "records", "refused"
-_USED = "rule", "loss", "mechanism", "accountant", "horizon", "clip", "step", "features", "limit", "regularization"
+_FIGURES = "relative_fitness", "cost_of_privacy", "fitness", "best_fitness", "predicted", "records", "refused"
+_USED = (
+    "rule",
+    "owners",
+    "loss",
+    "mechanism",
+    "accountant",
+    "horizon",
+    "clip",
+    "step",
+    "features",
+    "limit",
+    "regularization",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ class _Sweeping:
         bool, option("--simulate/--real-noise", GRID, "Seeded noise, not private; or charge every training.")
     ] = True
     dask: Annotated[
-        str | None, option("--dask", GRID, "Share out by Dask: the address of a scheduler, or `local` for this machine.")
+        str | None,
+        option("--dask", GRID, "Share out by Dask: the address of a scheduler, or `local` for this machine."),
     ] = None
     out: Annotated[Path | None, option("--out", OUTPUT, "Folder for tables, pictures and what is finished.")] = None
 

@@ -75,9 +75,7 @@ def _draw_region(told: ForecastTold, figure: Any, axes: Any) -> None:  # noqa: A
         chosen = [row for row in told.table if row.verdict == verdict]
         places = [(epsilons.index(row.epsilon) + 0.5, counts.index(row.owners) + 0.5) for row in chosen]
         if places:
-            axes.scatter(
-                *zip(*places, strict=True), s=30, marker=marker, facecolors=face, edgecolors=edge, label=words
-            )
+            axes.scatter(*zip(*places, strict=True), s=30, marker=marker, facecolors=face, edgecolors=edge, label=words)
     axes.set_xticks(np.arange(len(epsilons)) + 0.5, [f"{e:g}" for e in epsilons], fontsize=8)
     axes.set_yticks(np.arange(len(counts)) + 0.5, counts)
     axes.set_xlabel(AXES["epsilon"])

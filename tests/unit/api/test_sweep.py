@@ -85,9 +85,10 @@ def test_every_combination_is_trained_once_and_the_same_again(data):
 def test_options_of_the_table_can_be_varied(table):
     table = table.with_columns(z=pl.col("x") ** 2)
     found = sweep(read(table, target="y", owners="bank"), features=[1, 2], owners=["bank", 3], **FAST)
-    assert found.to_polars().select("features_used", "owners_used" if False else "records").height == 4
-    assert found.to_polars()["features_used"].to_list() == sorted(found.to_polars()["features_used"].to_list())
-    assert [row["owners"] for row in found.rows] == ["bank", "3"] * 2 or True
+    frame = found.to_polars()
+    assert frame["features_used"].to_list() == [1, 1, 2, 2]
+    assert frame["owners_used"].to_list() == [2, 3, 2, 3]
+    assert frame["owners"].to_list() == ["bank", "3"] * 2
 
 
 def test_settings_that_do_not_go_together_are_told(data):
@@ -123,7 +124,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(data, tmp_path, monkeypatch):
     assert resumed.reused == 2
     assert without_seconds(resumed.rows) == without_seconds(whole.rows)
     assert any(isinstance(event, Note) and "2 of them done before" in event.words for event in told)
-    assert [event.done for event in told if isinstance(event, Progress)][0] == 2
+    assert next(event.done for event in told if isinstance(event, Progress)) == 2
 
 
 def test_another_grid_adds_to_the_folder_and_other_records_are_not_taken_for_these(data, table, tmp_path):
@@ -179,7 +180,7 @@ def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(
     data, told = read(path, target="y", owners=2), []
     with pytest.raises(BadInput, match="nobody has said how much"):
         sweep(data, epsilon=[1, 2], simulate=False, **FAST)
-    with pytest.raises(CoprivError, match="ε = 3 .*budget has 2.5 left"):
+    with pytest.raises(CoprivError, match=r"ε = 3 .*budget has 2\.5 left"):
         sweep(data, epsilon=[1, 2], simulate=False, budget=2.5, out=tmp_path / "sweep", **FAST)
     assert not (tmp_path / "sweep").exists()
     found = sweep(data, epsilon=[1, 2], simulate=False, budget=4, out=tmp_path / "sweep", tell=told.append, **FAST)
