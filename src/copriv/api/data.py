@@ -59,7 +59,7 @@ class Data:
 
     def lazy(self) -> pl.LazyFrame:
         """The table itself."""
-        return as_lazy(self.source)
+        return as_lazy(self.source, self.loading().format())
 
     def __repr__(self) -> str:
         name = as_path(self.source) or "a table in memory"

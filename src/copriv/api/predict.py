@@ -10,14 +10,19 @@ import polars as pl
 from copriv.api.model import Model, load
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
-from copriv.records.column import Column, raw, text
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import collect, require_columns
-from copriv.report.prediction import Accuracy, Prediction, Unread
+from copriv.records.unread import count_unread
+from copriv.report.prediction import Accuracy, Prediction
 from copriv.vectors import FloatArray
 
 
 def predict_table(
-    model: str | Path | Model, table: Table, out: Path | None = None, key: str | None = None
+    model: str | Path | Model,
+    table: Table,
+    out: Path | None = None,
+    key: str | None = None,
+    form: FileFormat = PLAIN,
 ) -> tuple[pl.DataFrame, Prediction]:
     """Predict every row; the predictions (beside the values of a column, if one is named), and what to say of them.
 
@@ -26,12 +31,13 @@ def predict_table(
         table: a path or a table.
         out: a new CSV file to write the predictions to.
         key: the column whose values are kept beside the predictions.
+        form: how a file is written, where its name and header do not tell.
 
     Raises:
         BadInput: there is no such model, table or column, or `out` exists.
     """
     trained = model if isinstance(model, Model) else load(model)
-    lazy = as_lazy(table)
+    lazy = as_lazy(table, form)
     wanted = [*trained.columns, *([key] if key is not None else [])]
     require_columns(lazy, wanted)
     if out is not None and out.exists():
@@ -46,7 +52,6 @@ def predict_table(
         kept = pl.DataFrame([frame[key], kept["prediction"]])
     if out is not None:
         kept.write_csv(out)
-    unread, rows_unread = count_unread(trained, frame)
     label = trained.file.dictionary.target.kind == "label"
     told = Prediction(
         rows=predictions.size,
@@ -54,23 +59,9 @@ def predict_table(
         meaning="probability of a positive label" if label else "the target's own unit",
         out=None if out is None else str(out),
         accuracy=measure(trained, frame, predictions),
-        unread=unread,
-        rows_unread=rows_unread,
+        unread=list(count_unread(trained.file.dictionary, frame)),
     )
     return kept, told
-
-
-def count_unread(model: Model, frame: pl.DataFrame) -> tuple[list[Unread], int]:
-    """The columns with cells that were not understood, and how many rows have a cell that is there and was not."""
-    found, spoilt = [], np.zeros(frame.height, dtype=np.bool_)
-    for column in model.file.dictionary.columns:
-        missing, unread = _unread(column, frame)
-        spoilt |= unread
-        if missing or unread.any():
-            count = int(unread.sum())
-            kinds = {"unseen": count} if column.kind == "category" else {"unparseable": count}
-            found.append(Unread(column.name, missing, **kinds))
-    return found, int(spoilt.sum())
 
 
 def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Accuracy | None:
@@ -92,12 +83,3 @@ def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Accur
         root_mean_square=float(np.sqrt(np.mean((predictions[known] - truth[known]) ** 2))),
         of_the_mean=float(np.std(truth[known])),
     )
-
-
-def _unread(column: Column, frame: pl.DataFrame) -> tuple[int, np.ndarray]:
-    """How many cells of a column are missing, and which are there and were not understood."""
-    dtype = frame.schema[column.name]
-    present = frame.select(text(column.name, dtype).is_not_null().alias("found")).to_series()
-    value = raw(column.name, dtype, column.kind, column.categories)
-    understood = frame.select(value.is_finite().fill_null(value=False).alias("found")).to_series()
-    return int((~present).sum()), (present & ~understood).to_numpy()

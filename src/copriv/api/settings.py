@@ -31,6 +31,8 @@ class Reading(TypedDict, total=False):
         seed: of the shuffle (0).
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
+        positive: for the logistic loss, the category that is positive, against all others.
+        encoding, delimiter, decimal, dates: how files are written, where their names and headers do not tell.
         dictionary: features as a study.toml or a model.json has them.
         min_records: leave out owners with fewer records.
         records_per_owner: rows of each block, or the most rows of a named owner.
@@ -43,6 +45,11 @@ class Reading(TypedDict, total=False):
     seed: int
     ordinal: bool
     positive_above: float
+    positive: str
+    encoding: str
+    delimiter: str
+    decimal: str
+    dates: str
     dictionary: Place
     min_records: int
     records_per_owner: int

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 from copriv.cli.command import option, takes
-from copriv.cli.options import DATA, OUTPUT, AsJson
+from copriv.cli.options import DATA, OUTPUT, AsJson, FileOptions, read_options
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(AsJson):
+class PredictOptions(AsJson, FileOptions):
     """The options of `copriv predict`."""
 
     model: Annotated[Path, option("--model", DATA, "The model.json of a run folder.")]
@@ -44,7 +44,7 @@ def predict(options: PredictOptions) -> None:
 
     console = Console(stderr=True)
     with bar(console, "predicting"):
-        frame, told = predict_table(options.model, options.data, options.out, options.id)
+        frame, told = predict_table(options.model, options.data, options.out, options.id, read_options(options))
     if options.as_json:
         whole = options.out is None
         shown = {

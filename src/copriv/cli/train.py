@@ -17,6 +17,7 @@ from copriv.cli.options import (
     AccountantName,
     Agreed,
     AsJson,
+    FileOptions,
     Losing,
     Promising,
     Reading,
@@ -34,7 +35,7 @@ class _Tables:
     ] = None
     public_rows: Annotated[
         int | None,
-        option("--public-rows", DATA, "How many of the last rows are public (default: a fifth, at most 10,000)."),
+        option("--public-rows", DATA, "How many of the last rows are public (default: a fifth, from 100 to 10,000)."),
     ] = None
     shuffle: Annotated[
         bool, option("--shuffle", DATA, "Shuffle the rows first (by --seed); synthetic rows always are.")
@@ -123,7 +124,7 @@ class _Keeping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Seeded, _Learning, Losing, Agreed, _Protecting, Promising, _Dividing, Reading, _Tables):
+class Training(Seeded, _Learning, Losing, Agreed, _Protecting, Promising, _Dividing, FileOptions, Reading, _Tables):
     """What a training is asked to be; `copriv sweep` varies these."""
 
 

@@ -25,6 +25,7 @@ from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, recognise
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import open_table
 
 
@@ -119,17 +120,24 @@ class Registry:
         """The keyed hash of a file's bytes."""
         return self._store.fingerprint(path)
 
-    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()) -> Found:
+    def lookup(
+        self,
+        path: Path,
+        tell: Tell = lambda _done, _total: None,
+        beside: Iterable[Sketch] = (),
+        form: FileFormat = PLAIN,
+    ) -> Found:
         """What is known of a file: the very bytes, or records that it shares with known files.
 
         Args:
-            path: a CSV or Parquet table; of any other file only the bytes are compared.
+            path: a table; of any other file only the bytes are compared.
             tell: is told how many rows of how many are read, if they have to be.
             beside: sketches that are not registered, to be comparable with them as well.
+            form: how the file is written.
         """
         fingerprint = self._store.fingerprint(path)
         blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None)
-        return self._known_as(blank) or self._compared(blank, _table_in(path), beside, tell)
+        return self._known_as(blank) or self._compared(blank, _table_in(path, form), beside, tell)
 
     def lookup_table(
         self,
@@ -313,9 +321,9 @@ class Registry:
         )
 
 
-def _table_in(path: Path) -> pl.LazyFrame | None:
+def _table_in(path: Path, form: FileFormat) -> pl.LazyFrame | None:
     try:
-        return open_table(path)
+        return open_table(path, form)
     except BadTable:
         return None
 

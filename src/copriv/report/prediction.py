@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from copriv.records.unread import Unread, describe_unread
+
 
 class Accuracy(msgspec.Struct):
     """How far off predictions are, on this table; for labels, the share that is right, and that of the larger label."""
@@ -15,22 +17,6 @@ class Accuracy(msgspec.Struct):
     majority: float | None = None
 
 
-class Unread(msgspec.Struct):
-    """Cells of a column that are there and could not be read, or are missing; the public median stands in for them.
-
-    Args:
-        column: its name.
-        missing: empty cells, or cells that say that they are missing.
-        unparseable: cells that are no number or date, where one is expected.
-        unseen: categories that the public rows do not have.
-    """
-
-    column: str
-    missing: int = 0
-    unparseable: int = 0
-    unseen: int = 0
-
-
 class Prediction(msgspec.Struct):
     """What was predicted."""
 
@@ -40,7 +26,6 @@ class Prediction(msgspec.Struct):
     out: str | None
     accuracy: Accuracy | None
     unread: list[Unread]
-    rows_unread: int
     predictions: list[float] | None = None
     ids: list[object] | None = None
 
@@ -65,15 +50,4 @@ def sentence(told: Prediction) -> str:
 
 def notes(told: Prediction) -> list[str]:
     """What could not be read, column by column."""
-    lines = []
-    for entry in told.unread:
-        kinds = (
-            (entry.unparseable, "cells that cannot be read"),
-            (entry.unseen, "cells with categories that the public rows do not have"),
-            (entry.missing, "missing cells"),
-        )
-        words = ", ".join(f"{count:,} {what}" for count, what in kinds if count)
-        lines.append(f"column {entry.column!r}: {words}; the public median stands in for them")
-    if told.rows_unread:
-        lines.append(f"{told.rows_unread:,} of {told.rows:,} rows have a cell that was not understood")
-    return lines
+    return describe_unread(told.unread)

@@ -25,8 +25,7 @@ from copriv.vectors import IntArray
 
 SYNTHETIC_OWNERS = 10
 SYNTHETIC_RECORDS = 10_000
-MOST_PUBLIC_ROWS = 10_000
-_PUBLIC_SHARE = 5
+SYNTHETIC_PUBLIC = 10_000
 _MOST_KEPT = 2
 
 
@@ -72,52 +71,38 @@ def has_public(loading: Loading, sources: Sources) -> bool:
     return loading.public is not None or sources.public is not None
 
 
-def default_public_rows(rows: int) -> int:
-    """How many of the last rows are public if nobody says: a fifth of the table, and no more than 10,000.
-
-    >>> default_public_rows(10_000), default_public_rows(750_000), default_public_rows(3)
-    (2000, 10000, 1)
-    """
-    return max(1, min(MOST_PUBLIC_ROWS, rows // _PUBLIC_SHARE))
-
-
-def settle_public_rows(loading: Loading, sources: Sources) -> int:
-    """How many of the table's last rows are public: as asked for, or what fits the table."""
+def settle_public_rows(loading: Loading, sources: Sources, intake: Intake) -> int:
+    """How many of the table's last rows were taken as public: as asked for, or what fits the table."""
     if loading.public_rows is not None:
         return loading.public_rows
-    if has_public(loading, sources):
-        return 0
-    if not has_data(loading, sources):
-        return MOST_PUBLIC_ROWS
-    return default_public_rows(count_rows(_table(loading, sources)))
+    return 0 if has_public(loading, sources) or intake.public is None else intake.public.records
 
 
 def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
-    """The table of the user, or a synthetic one, reduced and divided; `loading` says how many rows are public."""
-    choice = _target(loading, sources)
-    public_rows = settle_public_rows(loading, sources)
-    plan = LoadSpec(choice, _partition(loading, sources), loading.features, public_rows, loading.skip)
+    """The table of the user, or a synthetic one, reduced and divided."""
+    choice, partition = _target(loading, sources), _partition(loading, sources)
+    generated = not has_data(loading, sources)
+    public_rows = SYNTHETIC_PUBLIC if generated and loading.public_rows is None else loading.public_rows
+    plan = LoadSpec(choice, partition, loading.features, public_rows, loading.skip)
+    agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     count = counting(tell, "reading records")
-    table = _open(loading, sources, public_rows, count, notes)
-    public = _public_table(loading, sources)
+    table = (
+        _synthetic(loading, sources, public_rows or 0) if generated else _open(loading, sources, agreed, notes, count)
+    )
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
-    shuffled = loading.shuffle or not has_data(loading, sources)
-    agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
-    order = shuffled_rows(count_rows(table), loading.seed or 0) if shuffled else None
+    order = shuffled_rows(count_rows(table), loading.seed or 0) if loading.shuffle or generated else None
+    public = _public_table(loading, sources)
     intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count)
     return replace(intake, notices=(*notes, *intake.notices))
 
 
-def tell_reading(loading: Loading, sources: Sources, intake: Intake, tell: Tell) -> None:
+def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
     """What a person should know of how the table was read."""
     for notice in intake.notices:
         tell(Note(notice))
     if loading.shuffle:
         tell(Note(f"rows shuffled with seed {loading.seed or 0}"))
-    if loading.public_rows is None and has_data(loading, sources) and not has_public(loading, sources):
-        rows = 0 if intake.public is None else intake.public.records
-        tell(Note(f"the last {rows:,} rows are taken as public, a default that fits the table; --public-rows says it"))
 
 
 def read_dictionary(path: Path) -> Dictionary:
@@ -159,6 +144,7 @@ def _target(loading: Loading, sources: Sources) -> TargetChoice:
         ordinal=loading.ordinal,
         positive_above=loading.positive_above,
         labels=loading.loss == "logistic",
+        positive=loading.positive,
     )
     if loading.positive_above is not None and not choice.labels:
         raise BadInput(
@@ -187,27 +173,23 @@ def _partition(loading: Loading, sources: Sources) -> Partition:
     return Partition(loading.owner_column, owners, per_owner, loading.min_records)
 
 
-def _table(loading: Loading, sources: Sources) -> pl.LazyFrame:
-    """The user's table, only to count its rows."""
-    if sources.data is not None:
-        return sources.data.table
-    return open_table(Path(str(loading.data)))
-
-
 def _open(
-    loading: Loading, sources: Sources, public_rows: int, count: Callable[[int, int], None], notes: list[str]
+    loading: Loading, sources: Sources, agreed: Dictionary | None, notes: list[str], count: Callable[[int, int], None]
 ) -> pl.LazyFrame:
+    """The user's table, not read yet; JSON lines are read for the agreed columns, if there are some."""
     if sources.data is not None:
         return sources.data.table
-    if loading.data is not None:
-        return open_table(loading.data, tell=count, note=notes.append)
-    return _synthetic(loading, sources, public_rows)
+    if loading.data is None:
+        raise BadInput("there is no table", remedy="give --data")
+    named = [] if agreed is None else [*agreed.required_columns(), agreed.target.name, loading.owner_column or ""]
+    names = [name for name in named if name]
+    return open_table(loading.data, loading.format(), names=names, tell=count, note=notes.append)
 
 
 def _public_table(loading: Loading, sources: Sources) -> pl.LazyFrame | None:
     if sources.public is not None:
         return sources.public.table
-    return None if loading.public is None else open_table(loading.public)
+    return None if loading.public is None else open_table(loading.public, loading.format())
 
 
 def _synthetic(loading: Loading, sources: Sources, public_rows: int) -> pl.LazyFrame:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from copriv.planning.training_spec import RuleChoice
+from copriv.records.file_format import FileFormat, parse_format
 
 Promised = str | list[str] | dict[str, str] | None
 Rates = list[float] | dict[str, float] | None
@@ -35,6 +36,15 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     records_per_owner: int | None = None
     loss: str = "squared"
     seed: int | None = None
+    positive: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+
+    def format(self) -> FileFormat:
+        """How the files are written, where their names, first bytes and headers do not tell."""
+        return parse_format(encoding=self.encoding, delimiter=self.delimiter, decimal=self.decimal, dates=self.dates)
 
 
 class TrainRequest(Loading, frozen=True, kw_only=True):

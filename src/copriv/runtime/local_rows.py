@@ -23,7 +23,7 @@ def look_up(registry: Registry, loading: Loading, sources: Sources, tell: Tell) 
         return registry.lookup_table(sources.data.table, sources.data.name, count)
     if loading.data is None:
         raise BadInput("generated records have no budget", remedy="give --data")
-    return registry.lookup(loading.data, count)
+    return registry.lookup(loading.data, count, form=loading.format())
 
 
 def registered_seed(loading: Loading, sources: Sources, tell: Tell) -> int | None:
@@ -80,4 +80,4 @@ def _look_up_public(
         return registry.lookup_table(sources.public.table, sources.public.name, count, beside)
     if request.public is None:
         raise BadInput("there is no file of public rows", remedy="give --public")
-    return registry.lookup(request.public, count, beside=beside)
+    return registry.lookup(request.public, count, beside=beside, form=request.format())

@@ -181,11 +181,10 @@ def _seed_before(job: Job) -> int | None:
 
 def _prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
     """The records and the plan, with everything settled that was left open."""
-    asked = job.request
-    request = msgspec.structs.replace(asked, public_rows=settle_public_rows(asked, job.sources))
-    intake = job.sources.intake(request, job.tell)
-    tell_reading(asked, job.sources, intake, job.tell)
-    job = replace(job, request=request)
+    intake = job.sources.intake(job.request, job.tell)
+    tell_reading(job.request, intake, job.tell)
+    settled = settle_public_rows(job.request, job.sources, intake)
+    job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled))
     intake, study = _plan(job, intake)
     job.tell(Note(_describe(study)))
     return job, intake, study

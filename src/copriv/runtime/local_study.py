@@ -21,6 +21,7 @@ _SETTLED_OTHERWISE = {
     "dictionary": "the study has a dictionary",
     "ordinal": "the study's dictionary says how the target is read",
     "positive_above": "the study's dictionary says how the target is read",
+    "positive": "the study's dictionary says how the target is read",
     "public_rows": "all rows of the data are private: the study's public rows lie beside it",
 }
 
