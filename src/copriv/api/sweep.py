@@ -157,10 +157,10 @@ def sweep_requests(
     cells = _cells(make, grid, how)
     tables, files = fingerprint_of_tables(sources), fingerprints(list(cells))
     store, keyed = Store(how.out), {cell.key(files, tables): cell for cell in cells}
+    store.check()
     done = store.read(keyed)
     missing = {key: _placed(cell, key, how) for key, cell in keyed.items() if key not in done}
     require_payable(list(missing.values()), sources, how.tell)
-    store.open()
     how.tell(Note(_plan_in_words(len(keyed), len(done), how)))
     rows = done | _run(missing, sources, store, how, len(done))
     ordered = tuple(rows[key] for key in sorted(keyed, key=lambda key: keyed[key].place))
@@ -222,7 +222,8 @@ def _run(missing: Mapping[str, Cell], sources: Sources, store: Store, how: Execu
     how.tell(Progress("training, setting by setting", done, total))
     for key, found in share_out(run_cell, missing, how.dask, Sources(sources.data, sources.public)):
         rows[key] = msgspec.json.decode(msgspec.json.encode(found))
-        store.keep(key, rows[key])
+        if rows[key]["problem"] is None:
+            store.keep(key, rows[key])
         how.tell(Progress("training, setting by setting", done + len(rows), total))
     return rows
 
@@ -236,8 +237,10 @@ def _plan_in_words(trainings: int, done: int, how: Execution) -> str:
 
 def _require_some(rows: Sequence[Row], tell: Tell) -> None:
     """Settings that do not go together are told; if none of them do, that is a mistake."""
-    problems = [str(row["problem"]) for row in rows if row.get("problem")]
-    if problems and len(problems) == len(rows):
-        raise BadInput(f"no setting of the grid can be trained: {problems[0]}", remedy="correct it", value=problems[0])
-    if problems:
-        tell(Warned(f"{len(problems)} of {len(rows)} settings cannot be trained, such as: {problems[0]}"))
+    failed = [row for row in rows if row["problem"] is not None]
+    if not failed:
+        return
+    problem, remedy = failed[0]["problem"], failed[0]["remedy"]
+    if len(failed) == len(rows):
+        raise BadInput(f"no setting of the grid can be trained: {problem}", remedy=remedy, value=problem)
+    tell(Warned(f"{len(failed)} of {len(rows)} settings cannot be trained, such as: {problem} ({remedy})"))

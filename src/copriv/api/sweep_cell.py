@@ -101,11 +101,11 @@ def fingerprint_of_tables(sources: Sources) -> str:
 def run_cell(sources: Sources, cell: Cell) -> Row:
     """Train, and tell the figures; a simulation that cannot be run tells why instead."""
     try:
-        return cell.row() | told(_train(sources, cell)) | {"problem": None}
+        return cell.row() | told(_train(sources, cell)) | {"problem": None, "remedy": None}
     except BadInput as problem:
         if not cell.request.simulate:
             raise
-        return cell.row() | {"problem": str(problem)}
+        return cell.row() | {"problem": problem.problem, "remedy": problem.remedy}
 
 
 def told(figures: Figures) -> Row:

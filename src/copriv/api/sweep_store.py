@@ -21,22 +21,19 @@ class Store:
 
     folder: Path | None
 
-    def open(self) -> None:
-        """Make the folder, for nobody but its owner: figures are measured on records.
+    def check(self) -> None:
+        """Whether the folder is one, or can be made; nothing is written.
 
         Raises:
-            BadInput: it cannot be made.
+            BadInput: it is something else.
         """
         if self.folder is None:
             return
-        try:
-            (self.folder / "cells").mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as problem:
+        there = next(path for path in (self.folder.absolute(), *self.folder.absolute().parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
             raise BadInput(
-                f"{self.folder} cannot be created: {problem.strerror}",
-                remedy="choose another folder",
-                value=str(self.folder),
-            ) from problem
+                f"{self.folder} cannot be a folder for a sweep", remedy="choose another one", value=str(self.folder)
+            )
 
     def read(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows that are there already."""
@@ -46,9 +43,10 @@ class Store:
         return {key: msgspec.json.decode(path.read_bytes()) for key, path in paths.items() if path.is_file()}
 
     def keep(self, key: str, row: Row) -> None:
-        """Write a row, on disk before this returns."""
+        """Write a row, on disk before this returns; for nobody else to read: figures are measured on records."""
         if self.folder is None:
             return
+        (self.folder / "cells").mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._path(self.folder, key)
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         with draft.open("wb") as file:

@@ -151,8 +151,8 @@ def _shape(table: pl.DataFrame, owners: int) -> np.ndarray[Any, np.dtype[np.floa
 def _findings(table: pl.DataFrame, bound: BoundFit) -> tuple[Finding, ...]:
     noisy = table.filter(pl.col("psi") > 10 * pl.col("floor"))
     return (
-        _slope_finding("ε", noisy.filter(pl.col("records") == noisy["records"].min()), "epsilon"),
-        _slope_finding("n", noisy.filter(pl.col("epsilon") == noisy["epsilon"].min()), "records"),
+        _slope_finding("ε", noisy.filter(pl.col("records") == pl.col("records").min()), "epsilon"),
+        _slope_finding("n", noisy.filter(pl.col("epsilon") == pl.col("epsilon").min()), "records"),
         _fit_finding(bound, table.height),
     )
 

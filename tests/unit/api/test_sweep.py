@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from copriv.api import sweep as sweep_api
 from copriv.api import sweep_cell
 from copriv.api.data import Data, read
 from copriv.api.sweep import sweep
@@ -31,6 +32,12 @@ def data(table):
 @pytest.fixture(autouse=True)
 def own_registry(tmp_path, monkeypatch):
     monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / "registry"))
+
+
+@pytest.fixture
+def no_files(monkeypatch):
+    """Tables and pictures have a test of their own."""
+    monkeypatch.setattr(sweep_api, "write_files", lambda *_given, **_named: [])
 
 
 def without_seconds(rows):
@@ -101,6 +108,7 @@ def test_settings_that_do_not_go_together_are_told(data):
         sweep(data, epsilon=["much", "more"], **FAST)
 
 
+@pytest.mark.usefixtures("no_files")
 def test_an_interrupted_sweep_goes_on_where_it_was(data, tmp_path, monkeypatch):
     """Killed after two of three; the third alone is trained then. A twin that forgets is caught by the count."""
     grid, folder, trained = {"epsilon": [1, 2, 3]}, tmp_path / "sweep", []
@@ -127,6 +135,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(data, tmp_path, monkeypatch):
     assert next(event.done for event in told if isinstance(event, Progress)) == 2
 
 
+@pytest.mark.usefixtures("no_files")
 def test_another_grid_adds_to_the_folder_and_other_records_are_not_taken_for_these(data, table, tmp_path):
     folder = tmp_path / "sweep"
     sweep(data, epsilon=[1, 2], out=folder, **FAST)
@@ -174,6 +183,7 @@ def test_what_is_sent_to_workers_can_be_pickled(data):
     assert (type(problem), problem.problem, problem.remedy, problem.value) == (BadInput, "too much", "give less", 3)
 
 
+@pytest.mark.usefixtures("no_files")
 def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(table, tmp_path):
     path = tmp_path / "table.parquet"
     table.write_parquet(path)
@@ -193,6 +203,7 @@ def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(
         sweep(data, epsilon=[1, 1.5], simulate=False, out=tmp_path / "other", **FAST)
 
 
+@pytest.mark.usefixtures("no_files")
 def test_a_training_with_real_noise_that_was_interrupted_pays_once(table, tmp_path, monkeypatch):
     path, folder = tmp_path / "table.parquet", tmp_path / "sweep"
     table.write_parquet(path)

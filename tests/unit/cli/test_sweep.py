@@ -44,7 +44,7 @@ def test_a_table_is_shown_with_what_it_is_worth(copriv):
         (["--vary", "rule=auto,magic"], "'magic'"),
         (["--vary", "out=a,b"], "--vary out=a,b"),
         (["--runs", "0"], "0 runs"),
-        (["--data", "nowhere.csv", "--target", "y"], "nowhere.csv"),
+        (["--data", "nowhere.csv", "--target", "y", "--owners", "2"], "nowhere.csv"),
         (["--real-noise", "--dask", "local"], "cannot be shared out"),
     ],
 )
