@@ -36,7 +36,7 @@ class Execution:
     """How a sweep is carried out.
 
     Args:
-        runs: trainings of each cell, with one seed after the other.
+        runs: trainings of each cell on the same rows; simulated noise and schedules have one seed after the other.
         simulate: seeded noise, repeatable and not private; False for real noise, which is charged.
         out: the folder that keeps what is finished; None to keep nothing.
         dask: the address of a scheduler, `local` for workers on this machine, None for one training after another.
@@ -122,9 +122,9 @@ def sweep(data: Data | None = None, **grid: Any) -> Sweep:  # noqa: ANN401
     >>> import copriv as cp
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
     >>> data = cp.read(table, target="y", owners=2)
-    >>> found = cp.sweep(data, epsilon=[1, 10], rule=["auto", "statistics"])
-    >>> found.to_polars().select("epsilon", "rule", "noise").rows()[0]
-    (1, 'auto', 'seeded')
+    >>> found = cp.sweep(data, epsilon=[1, 10], delta=[0.0, 1e-6], rule="statistics")
+    >>> found.to_polars().select("epsilon", "delta", "mechanism_used", "noise").rows()[1]
+    (1, 1e-06, 'gaussian', 'seeded')
     >>> found.statement.partition(":")[0]
     'simulated, not private'
 
@@ -132,7 +132,8 @@ def sweep(data: Data | None = None, **grid: Any) -> Sweep:  # noqa: ANN401
         data: made by `read`; None for synthetic banks.
         grid: any setting of `train` and `read`, one value or a list; a setting that is itself a sequence is given as a
             tuple. Beside them: runs (trainings of each cell, with seeds one after the other), simulate, out (a folder),
-            dask (address of a scheduler, or "local"), tell (is told what happens).
+            dask (address of a scheduler, or "local" for workers on this machine; a script needs its
+            `if __name__ == "__main__"` then), tell (is told what happens).
 
     Raises:
         BadInput: a setting is unknown or cannot be meant, or the budget is too small; nothing is spent or written then.
@@ -188,16 +189,22 @@ def _request(data: Data, settings: Mapping[str, Any]) -> TrainRequest:
 
 
 def _cells(make: Callable[[Mapping[str, Any]], TrainRequest], grid: Grid, how: Execution) -> list[Cell]:
-    """Every training, those with one seed side by side: they read the same rows."""
+    """Every training. Runs of a simulation differ in their seed; real noise differs by itself."""
     if "seed" in grid.axes and how.runs > 1:
         raise BadInput("seeds are varied, and runs vary them too", remedy="leave out one of them", value=how.runs)
     settings = grid.cells()
     requests = [_anywhere(msgspec.structs.replace(make(each), simulate=how.simulate, out=None)) for each in settings]
     return [
-        Cell(each, run + 1, msgspec.structs.replace(request, seed=(request.seed or 0) + run), (place, run))
+        _cell(each, request, place, run)
         for run in range(how.runs)
         for place, (each, request) in enumerate(zip(settings, requests, strict=True))
     ]
+
+
+def _cell(settings: Mapping[str, Any], request: TrainRequest, place: int, run: int) -> Cell:
+    seed = request.seed or 0
+    asked = msgspec.structs.replace(request, seed=seed + run if request.simulate else seed)
+    return Cell(settings, run + 1, asked, (place, run), rows=seed)
 
 
 def _anywhere(request: TrainRequest) -> TrainRequest:

@@ -28,12 +28,20 @@ def write_files(
     frame.write_csv(tables[0])
     frame.write_parquet(tables[1])
     varied = [name for name, values in axes.items() if len(values) > 1]
-    label = "simulated, not private" if simulated else "real noise; ψ is measured on the records, not private"
     trained = frame.filter(pl.col("relative_fitness").is_not_null())
+    label = _label(trained, simulated=simulated)
     pictures = [path for name in varied for path in _draw(trained, name, varied, label, folder)]
     for path in (*tables, *pictures):
         path.chmod(0o600)
     return [*tables, *pictures]
+
+
+def _label(frame: pl.DataFrame, *, simulated: bool) -> str:
+    """What the noise is worth, and whom it protects."""
+    noise = "simulated, not private" if simulated else "real noise; ψ is measured on the records, not private"
+    deltas = sorted(set(frame["delta_promised"]))
+    told = f"δ = {deltas[0]:g}" if len(deltas) == 1 else f"δ from {deltas[0]:g} to {deltas[-1]:g}"
+    return f"{noise}; ε for one {frame['unit'][0]} ({frame['adjacency'][0]}), {told}"
 
 
 def lines_of(frame: pl.DataFrame, axis: str, varied: Sequence[str]) -> dict[str, pl.DataFrame]:
@@ -90,6 +98,6 @@ def _draw_lines(axes: Any, lines: Mapping[str, pl.DataFrame], axis: str, *, nume
         axes.set_xticks(range(len(words)), words)
     elif min(value for part in lines.values() for value in part[axis]) > 0:
         axes.set_xscale("log")
-    axes.set_xlabel(f"{axis} (δ and unit as in sweep.csv)" if axis == "epsilon" else axis)
+    axes.set_xlabel(axis)
     axes.set_ylabel("relative fitness ψ, median and range of runs")
     axes.grid(visible=True, alpha=0.25)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ Result = TypeVar("Result")
 
 HERE = "local"
 _PATIENCE = "10s"
+_QUIET = logging.CRITICAL
 
 
 def run_cells(
@@ -67,7 +69,10 @@ def _client(address: str) -> Iterator[tuple[Any, Any]]:
             "a Dask cluster needs the package dask[distributed]", remedy="pip install 'copriv[dask]'", value=address
         ) from problem
     if address == HERE:
-        with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=_QUIET) as cluster,
+            Client(cluster) as client,
+        ):
             yield client, as_completed
         return
     try:

@@ -221,3 +221,13 @@ def test_without_a_table_synthetic_banks_are_trained():
     found = sweep(None, epsilon=[1], owners=2, records_per_owner=500, public_rows=500, **FAST)
     assert found.rows[0]["records"] == 1000
     assert Data(None).loading().data is None
+
+
+def test_runs_differ_in_noise_and_not_in_rows(table):
+    """Rows are shuffled by one seed: the best fitness, which noise cannot move, is the same in all runs."""
+    noisy = table.with_columns(pl.Series("y", table["y"].to_numpy() + np.random.default_rng(0).normal(size=600)))
+    found = sweep(read(noisy, target="y", owners=2, shuffle=True), runs=3, **FAST).to_polars()
+    assert found["best_fitness"].n_unique() == 1
+    assert found["relative_fitness"].n_unique() == 3
+    reseeded = sweep(read(noisy, target="y", owners=2, shuffle=True), seed=[0, 1], **FAST).to_polars()
+    assert reseeded["best_fitness"].n_unique() == 2
