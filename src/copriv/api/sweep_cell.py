@@ -16,8 +16,8 @@ from copriv.api.sweep_store import Row
 from copriv.api.train import carry_out
 from copriv.errors import BadInput
 from copriv.owner.ledger_opening import fingerprint_of_file
-from copriv.report.figures import Figures
 from copriv.records.load import Intake
+from copriv.report.figures import Figures
 from copriv.runtime.events import Tell, silent
 from copriv.runtime.local_load import Sources
 from copriv.runtime.local_request import Loading, TrainRequest
