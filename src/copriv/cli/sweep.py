@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
-import msgspec
-
 from copriv.cli.command import option, takes
 from copriv.cli.options import OUTPUT, AsJson
 from copriv.cli.train import Training
@@ -49,6 +47,7 @@ def sweep(options: SweepOptions, typed: tuple[str, ...]) -> None:
         copriv sweep --vary epsilon=0.1,1,10 --vary rule=auto,paper --runs 5 --out sweeps/first
         copriv sweep --data loans.csv --target int_rate --owner-column bank --vary features=5,10,20 --dask local
     """
+    import msgspec
     import typer
     from rich.console import Console
 
@@ -86,6 +85,8 @@ def _axis(text: str) -> tuple[str, tuple[Any, ...]]:
 
 
 def _value(field: str, text: str, kind: Any) -> Any:  # noqa: ANN401
+    import msgspec
+
     try:
         if field in _NUMBERS_AS_TEXT:
             return float(text)
