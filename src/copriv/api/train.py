@@ -15,7 +15,7 @@ from copriv.api.settings import Each, TrainSettings, request_from, require_known
 from copriv.report import run_folder
 from copriv.report.figures import Figures
 from copriv.report.run_folder import Result
-from copriv.report.sentence import explain
+from copriv.report.sentence import explain, many
 from copriv.report.statement import describe
 from copriv.runtime.events import Event, silent
 from copriv.runtime.local_folder import make, require_new
@@ -118,12 +118,10 @@ class Run:
 
     def __repr__(self) -> str:
         told = self.figures
-        owners = "1 owner" if told.owners == 1 else f"{told.owners} owners"
+        who = f"{many(told.owners, 'owner')}, {many(told.records, 'record')}"
         promise = f"ε = {told.guarantee.epsilon:g}, δ = {told.guarantee.delta:g} per {told.guarantee.unit}"
         simulated = "" if self.private else ", simulated, not private"
-        return (
-            f"Run({owners}, {told.records:,} records, {told.rule}, {promise} ({told.guarantee.adjacency}){simulated})"
-        )
+        return f"Run({who}, {told.rule}, {promise} ({told.guarantee.adjacency}){simulated})"
 
     def __str__(self) -> str:
         return f"{self!r}\n{explain(self.figures)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from copriv.report.figures import Figures
+from copriv.report.sentence import many
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -57,4 +58,5 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
 def _title(figures: Figures) -> str:
     promise = f"ε = {figures.guarantee.epsilon:g}, δ = {figures.guarantee.delta:g} per {figures.guarantee.unit}"
     simulated = "" if figures.noise == "secure" else ", simulated"
-    return f"{figures.owners} owners, {figures.records:,} records, {promise} ({figures.guarantee.adjacency}){simulated}"
+    who = f"{many(figures.owners, 'owner')}, {many(figures.records, 'record')}"
+    return f"{who}, {promise} ({figures.guarantee.adjacency}){simulated}"
