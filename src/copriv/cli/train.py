@@ -124,20 +124,12 @@ class _Keeping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions(
-    AsJson,
-    _Keeping,
-    Seeded,
-    _Learning,
-    Losing,
-    Agreed,
-    _Protecting,
-    Promising,
-    _Dividing,
-    FileOptions,
-    Reading,
-    _Tables,
-):
+class Training(Seeded, _Learning, Losing, Agreed, _Protecting, Promising, _Dividing, FileOptions, Reading, _Tables):
+    """What a training is asked to be; `copriv sweep` varies these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(AsJson, _Keeping, Training):
     """The options of `copriv train`."""
 
 
