@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
@@ -119,15 +120,28 @@ class Registry:
             tell: is told how many rows of how many are read, if they have to be.
             beside: sketches that are not registered, to be comparable with them as well.
         """
-        fingerprint = self._store.fingerprint(path)
-        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
-        if rows:
-            dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
-            return Found(path, fingerprint, dataset, dataset is None, (), None)
+        found = self._bare(path, self._store.fingerprint(path))
+        if found.known:
+            return found
         known = self._files()
-        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
-        recognised = self._recognise(path, comparable, tell)
-        return self._with_kin(Found(path, fingerprint, None, public=False, kin=(), recognised=recognised), known)
+        recognised = self._recognise(path, _comparable(known, beside), tell)
+        return self._with_kin(replace(found, recognised=recognised), known)
+
+    def lookup_table(self, name: str, content: bytes, table: pl.LazyFrame, beside: Iterable[Sketch] = ()) -> Found:
+        """What is known of a table in memory, which has no file.
+
+        Args:
+            name: what people may call it.
+            content: what tells the table from others, to the last bit.
+            table: its rows.
+            beside: sketches that are not registered, to be comparable with them as well.
+        """
+        found = self._bare(Path(name), self._store.fingerprint_of([content]))
+        if found.known:
+            return found
+        known = self._files()
+        wanted = [(sketch.kind, sketch.columns) for sketch in _comparable(known, beside)]
+        return self._with_kin(replace(found, recognised=recognise(table, self._store.key, wanted)), known)
 
     def look_again(self, found: Found) -> Found:
         """The same file as it is known now, without reading it: something may have been registered since."""
@@ -241,6 +255,12 @@ class Registry:
         place, folder = ledger.absolute(), self.folder.absolute()
         return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
+    def _bare(self, path: Path, fingerprint: bytes) -> Found:
+        """What is known of the very bytes."""
+        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
+        dataset = self.dataset(str(rows[0][0])) if rows and rows[0][0] is not None else None
+        return Found(path, fingerprint, dataset, bool(rows) and dataset is None, (), None)
+
     def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
         try:
             table = open_table(path)
@@ -286,6 +306,11 @@ class Registry:
             sketches=tuple(_read_sketch(each) for each in sketches),
             split=_read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
         )
+
+
+def _comparable(known: Iterable[KnownFile], beside: Iterable[Sketch]) -> list[Sketch]:
+    """All sketches that a table should be comparable with."""
+    return [*beside, *(sketch for file in known for sketch in file.sketches)]
 
 
 def _keep_file(connection: sqlite3.Connection, found: Found, dataset: str | None, signed_off_by: str) -> None:

@@ -1,0 +1,87 @@
+"""What may be settled beside an estimator's own parameters, by the names that `copriv.train` has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, cast
+
+from copriv.entropy import fresh_seed
+from copriv.errors import BadInput
+from copriv.planning.training_spec import RuleChoice, TrainingSpec
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.guarantee import Guarantee
+from copriv.rules.paper import CentralStep
+
+
+class Settings(TypedDict, total=False):
+    """The `settings` of an estimator; whatever is left out is chosen on the public rows, or has its usual value.
+
+    Args:
+        accountant: how answers with Gaussian noise add up: pld or zcdp.
+        answers: the most answers of each owner.
+        box: the largest entry of a model.
+        budget: ε that the records may lose in all, if `ledger` is None and nobody has declared it before.
+        central: which central step Algorithm 1 takes: proof or printed.
+        clip: the most that one record's gradient may count.
+        components: principal components of the public rows in use.
+        horizon: meetings of Algorithm 1.
+        huber_threshold: of the Huber loss.
+        loss: squared or huber for a regressor, logistic or squared for a classifier.
+        regularization: λ.
+        rho: the paper's ρ, instead of a step.
+        seed: of the schedule and of simulated noise; None for another one each time.
+        step: of the rule.
+        unrelated: no record is among those of other ledgers that look alike.
+    """
+
+    accountant: Accountant
+    answers: int
+    box: float
+    budget: float | str
+    central: str
+    clip: float
+    components: int
+    horizon: int
+    huber_threshold: float
+    loss: str
+    regularization: float
+    rho: float
+    seed: int | None
+    step: float
+    unrelated: bool
+
+
+def read_settings(given: Mapping[str, Any] | None) -> Settings:
+    """The settings of an estimator; a name that means nothing is refused, with those that do.
+
+    >>> read_settings({"clip": 0.5})
+    {'clip': 0.5}
+    """
+    known = sorted(Settings.__annotations__)
+    unknown = sorted(set(given or {}) - set(known))
+    if unknown:
+        raise BadInput(
+            f"settings has {', '.join(map(repr, unknown))}", remedy=f"choose from {', '.join(known)}", value=unknown[0]
+        )
+    return cast(Settings, dict(given or {}))
+
+
+def training_spec(rule: str, guarantee: Guarantee, owners: int, loss: str, settings: Settings) -> TrainingSpec:
+    """What is asked of the planner: every owner promises the same."""
+    seed = settings.get("seed", 0)
+    return TrainingSpec(
+        guarantees=(guarantee,) * owners,
+        seed=fresh_seed() if seed is None else seed,
+        rule=cast(RuleChoice, rule),
+        loss=loss,
+        threshold=settings.get("huber_threshold", 0.25),
+        horizon=settings.get("horizon", 1000),
+        step=settings.get("step"),
+        rho=settings.get("rho"),
+        clip=settings.get("clip"),
+        answers=settings.get("answers"),
+        central=CentralStep(settings.get("central", "proof")),
+        regularization=settings.get("regularization", 1e-5),
+        limit=settings.get("box"),
+        accountant=settings.get("accountant", "pld"),
+    )
