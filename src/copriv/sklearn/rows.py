@@ -87,9 +87,10 @@ def bounded_dictionary(bounds: Given, columns: int, target: Target) -> Dictionar
     lows, highs = (_one_a_column(side, columns, "X") for side in _pair(bounds, "the bounds of X"))
     if not (lows < highs).all():
         raise BadInput("the bounds of X have a low that is not below its high", remedy="give (low, high)", value=bounds)
+    middles, halves = (lows + highs) / 2, (highs - lows) / 2
     fitted = tuple(
         Column(_name(k), "number", fill=middle, mean=middle, deviation=half)
-        for k, (middle, half) in enumerate(zip((lows + highs) / 2, (highs - lows) / 2, strict=True))
+        for k, (middle, half) in enumerate(zip(middles.tolist(), halves.tolist(), strict=True))
     )
     components = tuple(tuple(row) for row in np.eye(columns).tolist())
     strength = 1 / (3 * columns)  # of a column whose values are spread evenly over its bounds
