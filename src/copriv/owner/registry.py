@@ -28,6 +28,10 @@ from copriv.owner.watermark import Watermark
 from copriv.records.table import open_table
 
 
+# Where tables lie that have no file, for whoever reads of them.
+_MEMORY = Path("/memory")
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """One set of records, in one or several versions.
@@ -136,7 +140,7 @@ class Registry:
             table: its rows.
             beside: sketches that are not registered, to be comparable with them as well.
         """
-        found = self._bare(Path(name), self._store.fingerprint_of([content]))
+        found = self._bare(_MEMORY / name, self._store.fingerprint_of([content]))
         if found.known:
             return found
         known = self._files()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict, cast, get_args
 
 from copriv.entropy import fresh_seed
 from copriv.errors import BadInput
@@ -68,6 +68,9 @@ def read_settings(given: Mapping[str, Any] | None) -> Settings:
 
 def training_spec(rule: str, guarantee: Guarantee, owners: int, loss: str, settings: Settings) -> TrainingSpec:
     """What is asked of the planner: every owner promises the same."""
+    _require_known("rule", rule, get_args(RuleChoice))
+    _require_known("settings['central']", settings.get("central", "proof"), tuple(step.value for step in CentralStep))
+    _require_known("settings['accountant']", settings.get("accountant", "pld"), ("pld", "zcdp"))
     seed = settings.get("seed", 0)
     return TrainingSpec(
         guarantees=(guarantee,) * owners,
@@ -85,3 +88,8 @@ def training_spec(rule: str, guarantee: Guarantee, owners: int, loss: str, setti
         limit=settings.get("box"),
         accountant=settings.get("accountant", "pld"),
     )
+
+
+def _require_known(what: str, word: str, known: tuple[str, ...]) -> None:
+    if word not in known:
+        raise BadInput(f"{what} is {word!r}", remedy=f"choose from {', '.join(known)}", value=word)

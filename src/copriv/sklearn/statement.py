@@ -55,21 +55,24 @@ def state(
     """
     facts = [
         "Simulated, not private: the noise can be drawn again." if spent.simulated else f"Promised: {guarantee.words}.",
-        f"Rule {plan.terms.rule!r}, {len(plan.commitments)} owners, {len(plan.trace)} questions.",
-        _public(public_rows),
+        f"Rule {plan.terms.rule!r}, {_count(len(plan.commitments), 'owner')}, {_count(len(plan.trace), 'question')}.",
+        _public(public_rows, steps),
         _paid(spent),
     ]
     if not spent.simulated and (weak := weakness(guarantee)):
         facts.append(f"Weak: {weak}.")
     if refusals:
-        facts.append(f"{refusals} questions were refused.")
+        facts.append(f"Refused: {_count(refusals, 'question')}.")
     facts.extend(f"Not covered: {what}." for what in (*steps, _BEFORE))
     facts.append(f"{_PUBLIC_KNOWLEDGE[0].upper()}{_PUBLIC_KNOWLEDGE[1:]}.")
     return "\n".join(facts)
 
 
-def _public(rows: int) -> str:
-    return f"{rows:,} public rows: nobody in them is protected." if rows else "No public rows: agreed bounds."
+def _public(rows: int, steps: Sequence[str]) -> str:
+    if not rows:
+        return "No public rows: agreed bounds."
+    given = ", taken as they were given and not through the steps before" if steps else ""
+    return f"{rows:,} public rows{given}: nobody in them is protected."
 
 
 def _paid(spent: Spent) -> str:
@@ -77,3 +80,12 @@ def _paid(spent: Spent) -> str:
         return "Nothing was charged."
     lost = f"ε = {spent.epsilon_in_all:g}, δ = {spent.delta_in_all:g} for any one {UNIT} ({ADJACENCY})"
     return f"Charged to {spent.ledger}, whose records have lost {lost} in all."
+
+
+def _count(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> _count(1, "owner"), _count(1200, "question")
+    ('1 owner', '1,200 questions')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

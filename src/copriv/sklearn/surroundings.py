@@ -22,7 +22,7 @@ _LOOKERS = (
     "sklearn.ensemble._stacking",
 )
 _LOOKING_FUNCTIONS = ("RFECV.", "_rfe_single_fit")
-_BLIND = ("FixedThresholdClassifier.",)
+_BLIND = ("FixedThresholdClassifier",)
 
 Scorer = Callable[..., Any]
 
@@ -33,17 +33,16 @@ def refuse_search(public_scorer: Scorer) -> None:
     Raises:
         Refusal: before anything is spent; its words say what to do instead.
     """
-    for frame in _callers():
-        if _looks(frame):
-            if _scores_with(_scorer_of(frame.f_locals), public_scorer):
-                return
-            name = frame.f_code.co_qualname.removeprefix("BaseSearchCV.")
-            raise Refusal(
-                f"{name} of {frame.f_globals['__name__']} scores without noise on private rows",
-                remedy="search with simulate=True, or on public rows with scoring=copriv.sklearn.public_score; then "
-                "fit once with noise; nothing was spent",
-                value=name,
-            )
+    lookers = [frame for frame in _callers() if _looks(frame)]
+    if not lookers or _scores_with(_scorer_of(lookers[0].f_locals), public_scorer):
+        return
+    name = _name(lookers[-1])
+    raise Refusal(
+        f"{name} scores without noise on private rows",
+        remedy="search with simulate=True, or on public rows with scoring=copriv.sklearn.public_score; then fit once "
+        "with noise; nothing was spent",
+        value=name,
+    )
 
 
 def earlier_steps() -> list[str]:
@@ -87,11 +86,17 @@ def _callers() -> Iterator[FrameType]:
 
 def _looks(frame: FrameType) -> bool:
     module, function = str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname
-    if function.startswith(_BLIND):
+    if type(frame.f_locals.get("self")).__name__ in _BLIND:
         return False
     if module == "sklearn.feature_selection._rfe":
         return function.startswith(_LOOKING_FUNCTIONS)
     return module.startswith(_LOOKERS)
+
+
+def _name(frame: FrameType) -> str:
+    """What a user calls it: a class, or a function."""
+    looker = frame.f_locals.get("self")
+    return frame.f_code.co_name if looker is None else type(looker).__name__
 
 
 def _scorer_of(local: Mapping[str, Any]) -> object:
