@@ -27,7 +27,6 @@ from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.table import open_table
 
-
 # Where tables lie that have no file, for whoever reads of them.
 _MEMORY = Path("/memory")
 

@@ -223,8 +223,8 @@ class ConsortiumClassifier(ClassifierMixin, _Consortium):  # type: ignore[misc]
 
     def predict_proba(self, X: Given) -> FloatArray:
         """The probability of each class."""
-        second = np.asarray(expit(self._margins(X)))
-        return np.column_stack([1 - second, second])
+        margins = self._margins(X)
+        return np.column_stack([expit(-margins), expit(margins)])
 
     def predict_log_proba(self, X: Given) -> FloatArray:
         """The logarithm of the probability of each class."""
