@@ -170,7 +170,7 @@ def test_two_classes(banks, names):
         np.testing.assert_allclose(model.decision_function(rows), margins)
         chances = model.predict_proba(rows)
         np.testing.assert_allclose(chances.sum(axis=1), 1)
-        np.testing.assert_allclose(np.log(chances), model.predict_log_proba(rows))
+        np.testing.assert_allclose(np.log(chances), model.predict_log_proba(rows), atol=1e-12)
         assert np.array_equal(model.predict(rows), model.classes_[chances.argmax(axis=1)])
 
 
