@@ -106,7 +106,7 @@ def _cost(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.deviation for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,

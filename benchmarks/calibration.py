@@ -135,7 +135,7 @@ def run(scene: Scene, judge: Judge, question: Scenario, forecast: Forecast, runs
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.deviation for each in noise],
+            deviations=[each.noise_std for each in noise],
             clip=forecast.clip,
             norm=question.norm,
         )

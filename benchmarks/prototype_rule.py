@@ -129,7 +129,7 @@ def _cost(
     runs: int,
     seed: int,
 ) -> float:
-    deviations = tuple(noise.deviation for noise in protection.of(scene.records, clip, answers))
+    deviations = tuple(noise.noise_std for noise in protection.of(scene.records, clip, answers))
     rule = PrototypeRule(
         scene.public, scene.objective, start, scene.records, deviations, clip, protection.norm, roaming
     )

@@ -87,7 +87,7 @@ def _train_newton(oracle: Forecaster, question: Scenario, found: Forecast) -> No
         sample,
         objective,
         records=scene.records,
-        deviations=[each.deviation for each in noise],
+        deviations=[each.noise_std for each in noise],
         clip=found.clip,
         norm=question.norm,
     )

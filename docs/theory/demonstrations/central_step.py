@@ -7,21 +7,21 @@ from copriv.entropy import seeded
 from copriv.losses.objective import relative_fitness
 from copriv.losses.sample import Sample
 from copriv.rules.paper import CentralStep, PaperRule
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 
 REGULARIZATION, PARAMETERS, HORIZON, STEP = 0.05, 5, 60_000, 0.02
 
 
-def statistics() -> Statistics:
+def statistics() -> SufficientStatistics:
     """Records with ‖x‖ ≤ 1 and |y| ≤ 1 that every owner has alike."""
     stream = seeded(1, "records")
     rows = stream.normal(size=(5000, PARAMETERS))
     rows *= stream.uniform(size=(5000, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
     targets = np.clip(rows @ np.full(PARAMETERS, 0.5) + 0.1 * stream.normal(size=5000), -1, 1)
-    return Statistics.of(Sample.of_rows(rows, targets))
+    return SufficientStatistics.of(Sample.of_rows(rows, targets))
 
 
-def weight(owners: int, central: CentralStep, part: Statistics) -> float:
+def weight(owners: int, central: CentralStep, part: SufficientStatistics) -> float:
     """The w for which the trained model minimises w·g + loss: there 2λwθ = c − Hθ."""
     sizes, kinds = (part.records,) * owners, np.zeros(owners, dtype=np.int64)
     rule = PaperRule(PARAMETERS, sizes, (1 / owners,) * owners, STEP, REGULARIZATION, 10.0, central)

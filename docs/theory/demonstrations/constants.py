@@ -37,7 +37,7 @@ def demonstrate(horizons: tuple[int, ...] = (100, 1000, 10_000, 10**9)) -> dict:
         printed = RHO * (first * math.sqrt(inside) + second * inside)
         rows[t] = (rest / (RHO * inside), root / (RHO * math.sqrt(inside)), rest + root, relabelled, printed)
     share = RECORDS / OWNERS
-    length = math.sqrt(10) * Laplace(2 * BOUND * 1000 / (share * EPSILON)).deviation * share / RECORDS
+    length = math.sqrt(10) * Laplace(2 * BOUND * 1000 / (share * EPSILON)).noise_std * share / RECORDS
     return {"first": first, "second": second, "noise": length / deviation(1000), "rows": rows}
 
 

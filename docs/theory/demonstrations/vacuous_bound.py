@@ -8,14 +8,14 @@ import numpy as np
 from copriv.losses.objective import Objective
 from copriv.losses.squared import SquaredLoss
 from copriv.rules.paper import PaperRule, step_from_rho
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 from copriv.vectors import Norm
 
 OWNERS, SHARE, EPSILON, HORIZON, PARAMETERS = 3, 250_000, 10.0, 1000, 10
 OBJECTIVE = Objective(SquaredLoss(), regularization=1e-5, limit=1.0)
 BOUND = OBJECTIVE.gradient_bound(row_norm=1.0, target=1.0, parameters=PARAMETERS, norm=Norm.L2)
 # Every owner alike: x of any direction with E‖x‖² = 1/3, y = 0.3·Σx and an error of deviation 0.1.
-PART = Statistics(np.eye(PARAMETERS) / 15, np.full(PARAMETERS, 0.02), 0.04, SHARE)
+PART = SufficientStatistics(np.eye(PARAMETERS) / 15, np.full(PARAMETERS, 0.02), 0.04, SHARE)
 
 
 def proof_bound(rho: float, bound: float = BOUND) -> float:

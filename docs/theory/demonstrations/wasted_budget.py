@@ -8,12 +8,12 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_average_gradient
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import likely_answers
-from copriv.simulation.quadratic import Noise, Statistics, simulate
+from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
 from copriv.vectors import Norm
 
 SHARE, HORIZON, PARAMETERS, CLIP, STEPS = 10_000, 1000, 10, 2.0, (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 # Every owner alike: x of any direction with E‖x‖² = 1/3, y = 0.3·Σx and an error of deviation 0.1.
-PART = Statistics(np.eye(PARAMETERS) / 15, np.full(PARAMETERS, 0.02), 0.04, SHARE)
+PART = SufficientStatistics(np.eye(PARAMETERS) / 15, np.full(PARAMETERS, 0.02), 0.04, SHARE)
 
 
 def promise(answers: int) -> Calibration:
@@ -24,7 +24,7 @@ def promise(answers: int) -> Calibration:
 
 def run(owners: int, kept: Calibration) -> tuple[float, float]:
     """The ε that an owner has spent on average at the end, and E ψ, at the best step of the grid."""
-    noise = Noise("laplace", np.full(owners, kept.mechanism.deviation), np.full(owners, kept.answers))
+    noise = Noise("laplace", np.full(owners, kept.mechanism.noise_std), np.full(owners, kept.answers))
     kinds, found = np.zeros(owners, dtype=np.int64), []
     for step in STEPS:
         rule = PaperRule(PARAMETERS, (SHARE,) * owners, (1 / owners,) * owners, step, 1e-5, 1.0)
@@ -38,7 +38,7 @@ def demonstrate(owners: tuple[int, ...] = (3, 10, 100)) -> dict[int, dict[str, t
     found = {}
     for n in owners:
         kept = {"T": promise(HORIZON), "K": promise(likely_answers(1 / n, HORIZON))}
-        found[n] = {k: (c.answers, c.mechanism.deviation, *run(n, c)) for k, c in kept.items()}
+        found[n] = {k: (c.answers, c.mechanism.noise_std, *run(n, c)) for k, c in kept.items()}
     return found
 
 

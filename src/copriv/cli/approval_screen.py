@@ -79,6 +79,7 @@ def _own_rows(engagement: Enrollment, records: int) -> list[tuple[str, str]]:
     called = "as the study calls it" if engagement.target is None else quoted(engagement.target)
     return [
         ("your records", plain(engagement.data, _LONGEST_PATH)),
+        ("their file is written", plain(engagement.form.words)),
         ("their number", f"{records:,}; this number becomes public"),
         ("your target", called),
         ("your ledger", plain(engagement.ledger, _LONGEST_PATH)),

@@ -16,7 +16,7 @@ from copriv.cli.public_file import open_public
 from copriv.cli.study_origin import NOT_NAMED
 from copriv.cli.warning import warn
 from copriv.errors import BadInput
-from copriv.learner.public_rows import write_sample
+from copriv.learner.public_rows import public_rows_beside, write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.training_plan import TrainingPlan, design_candidates
@@ -92,15 +92,6 @@ def _candidates(
     wishes = [_wishes(options, kind) for kind in kinds]
     found = [study for each in wishes for study in design_candidates(dictionary, public, sizes, each)]
     return sorted(found, key=lambda study: study.predicted)
-
-
-def public_rows_beside(study: Path) -> Path:
-    """Where the public rows of a study file are kept.
-
-    >>> public_rows_beside(Path("study.toml")).name
-    'study.public.npz'
-    """
-    return study.with_suffix(".public.npz")
 
 
 def _require_sensible(options: DraftOptions) -> None:

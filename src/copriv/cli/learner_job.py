@@ -11,11 +11,10 @@ import typer
 
 from copriv.cli.expiry import Expiry, expiry_of, warnings_of, words_of
 from copriv.cli.learner_approve import require_new
-from copriv.cli.learner_draft import public_rows_beside
 from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
-from copriv.learner.public_rows import read_sample
+from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.study_file import read_study
 from copriv.rules.newton import NewtonRule

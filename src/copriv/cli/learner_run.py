@@ -17,7 +17,6 @@ from rich.table import Table
 
 from copriv.cli.learner_training import Trained, Trainer, keep_receipt
 from copriv.cli.progress import bar, heed_termination
-from copriv.cli.train_options import read_trace
 from copriv.cli.warning import warn
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
@@ -34,7 +33,8 @@ from copriv.protocol.messages import Answer, Query, Silence
 from copriv.protocol.terms import Terms
 from copriv.report.model_file import read_model
 from copriv.report.network_run import JointFigures, JointRun, commitment_of, joint_figures, write_joint
-from copriv.report.run_folder import PRIVATE
+from copriv.runtime.local_folder import PRIVATE
+from copriv.runtime.schedule_file import read_trace
 from copriv.schedule.trace import Trace
 from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.learner_workspace import LearnerWorkspace

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from copriv.cli.train import AccountantName
+from copriv.cli.options import AccountantName
 
 ledger = typer.Typer(
     help="The account of an owner's budget: one for each dataset, shared by every study and learner.",
@@ -30,9 +30,7 @@ def init(
     data: _Data,
     epsilon: _Epsilon,
     delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
-    accountant: Annotated[
-        AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")
-    ] = AccountantName.pld,
+    accountant: Annotated[AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")] = "pld",
     pure: Annotated[
         str | None,
         typer.Option("--pure", help="With delta: the part of epsilon set aside for Laplace noise.", metavar="FLOAT"),
@@ -54,7 +52,7 @@ def init(
     from copriv.cli.ledger_job import run_init
 
     run_init(
-        *(path, owner, data, epsilon, delta, accountant.value, pure),
+        *(path, owner, data, epsilon, delta, accountant, pure),
         unrelated=unrelated,
         signed_off_by=signed_off_by,
         as_json=as_json,

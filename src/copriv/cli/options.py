@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from copriv.cli.command import option
+
+if TYPE_CHECKING:
+    from copriv.records.file_format import FileFormat
 
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
@@ -28,7 +31,33 @@ class Reading:
     positive_above: Annotated[
         float | None, option("--positive-above", DATA, "For the logistic loss: targets above this are positive.")
     ] = None
+    positive: Annotated[
+        str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
+    ] = None
     features: Annotated[int, option("--features", DATA, "Principal components to keep.")] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a file is written, where its name, first bytes and header do not tell."""
+
+    encoding: Annotated[
+        str | None, option("--encoding", DATA, "How a text file is written: utf-8, utf-16, latin-1, cp1252 …")
+    ] = None
+    delimiter: Annotated[
+        str | None, option("--delimiter", DATA, "What separates the cells of CSV: one character, or tab.")
+    ] = None
+    decimal: Annotated[str | None, option("--decimal", DATA, "The decimal mark of numbers in CSV: . or ,")] = None
+    dates: Annotated[str | None, option("--dates", DATA, "How days are written, as %d.%m.%Y or %m/%d/%Y.")] = None
+
+
+def read_options(options: FileOptions) -> FileFormat:
+    """The format of the files that a command reads."""
+    from copriv.records.file_format import parse_format
+
+    return parse_format(
+        encoding=options.encoding, delimiter=options.delimiter, decimal=options.decimal, dates=options.dates
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

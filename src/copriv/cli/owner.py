@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from copriv.cli.train import AccountantName
+from copriv.cli.options import AccountantName
 
 owner = typer.Typer(
     help="An owner's side of a consortium: join with your own records and budget, answer, judge the result.",
@@ -55,9 +55,7 @@ def join(
     delta: Annotated[
         float | None, typer.Option("--delta", help="0 for pure epsilon (default: as asked by the study).")
     ] = None,
-    accountant: Annotated[
-        AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")
-    ] = AccountantName.pld,
+    accountant: Annotated[AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")] = "pld",
     answers: Annotated[
         int | None, typer.Option("--answers", help="The most you answer (default: as asked by the study).")
     ] = None,
@@ -94,7 +92,7 @@ def join(
         target=target,
         epsilon=epsilon,
         delta=delta,
-        accountant=accountant.value,
+        accountant=accountant,
         answers=answers,
         rate=rate,
         ledger=ledger,

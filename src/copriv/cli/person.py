@@ -9,6 +9,8 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
+from copriv.runtime.local_request import Person
+
 
 def who(signed_off_by: str | None = None) -> str:
     """Whoever signs: as named, else the user of this machine."""
@@ -18,6 +20,19 @@ def who(signed_off_by: str | None = None) -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown user"
+
+
+def person(console: Console, before: Callable[[], None] = lambda: None) -> Person:
+    """Whoever sits here, to be asked after `before` is done."""
+    ask = asker(console)
+    if ask is None:
+        return Person(who())
+
+    def put(question: str) -> bool:
+        before()
+        return ask(question)
+
+    return Person(who(), put)
 
 
 def asker(console: Console) -> Callable[[str], bool] | None:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -159,14 +159,10 @@ class Store:
         """The keyed hash of a file's bytes."""
         if not path.is_file():
             raise BadInput(f"there is no file {path}", remedy="check the path", value=str(path))
-        with path.open("rb") as file:
-            return self.fingerprint_of(iter(lambda: file.read(_CHUNK), b""))
-
-    def fingerprint_of(self, chunks: Iterable[bytes]) -> bytes:
-        """The keyed hash of bytes that come in pieces."""
         found = hashlib.blake2b(digest_size=32, key=self.key, person=b"copriv file")
-        for chunk in chunks:
-            found.update(chunk)
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                found.update(chunk)
         return found.digest()
 
     def close(self) -> None:

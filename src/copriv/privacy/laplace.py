@@ -24,7 +24,7 @@ from copriv.vectors import FloatArray, Norm
 class Laplace:
     """Laplace noise of scale b: density exp(−|w|/b)/2b.
 
-    >>> Laplace(2.0).deviation
+    >>> Laplace(2.0).noise_std
     2.8284271247461903
     """
 

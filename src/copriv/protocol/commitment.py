@@ -10,7 +10,7 @@ guarantee allows. What training asks for, gradients or moments, has what the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -28,6 +28,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.privacy.weakness import weakness
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
@@ -225,3 +226,9 @@ def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
 
 def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:
     return np.array([bounded_average_value(loss, sample, theta, bound)])
+
+
+def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
+    """Why the promise of some owner means little; None if all of them mean something."""
+    found = (weakness(each.calibration.guarantee, size) for each, size in zip(commitments, records, strict=True))
+    return next((words for words in found if words), None)

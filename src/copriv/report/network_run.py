@@ -20,14 +20,13 @@ from copriv.learner.roster import Roster, meetings_of
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.protocol.commitment import Commitment, make_commitment, weakest
 from copriv.protocol.meeting import Hello
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
-from copriv.report.figures import GuaranteeShown, Spending, weakest
+from copriv.report.figures import GuaranteeShown, Spending
 from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.run_folder import shut
 from copriv.report.statement import (
     ExpelledStatement,
     Heading,
@@ -36,6 +35,7 @@ from copriv.report.statement import (
     owner_statement,
     write_statement,
 )
+from copriv.runtime.local_folder import shut
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 

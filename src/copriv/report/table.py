@@ -6,8 +6,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from copriv.report.figures import DatasetSpending, Figures, Spending
+from copriv.report.figures import Figures, Spending
 from copriv.report.sentence import explain
+from copriv.runtime.local_dataset import DatasetSpending
 
 _MOST_OWNERS = 12
 

@@ -7,8 +7,6 @@ One record is in one owner's part, so a fit costs the records the largest promis
 
 from __future__ import annotations
 
-import getpass
-import hashlib
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from copriv.api.settings import this_person
 from copriv.entropy import token
 from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.dataset_ledger import Settled, Word, adopt, check_split, open_settled, settle, this_file
@@ -30,6 +29,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.protocol.public_rows import PublicRows
+from copriv.runtime.local_dataset import fingerprint_of
 from copriv.sklearn.refusal import Refusal, refusing
 from copriv.vectors import FloatArray
 
@@ -43,12 +43,6 @@ class Rows:
     name: str
     columns: tuple[str, ...]
     values: FloatArray
-
-    @property
-    def content(self) -> bytes:
-        """What tells these rows from others, to the last bit."""
-        plain = np.where(np.isnan(self.values), np.nan, self.values + 0.0)
-        return repr((self.columns, self.values.shape)).encode() + plain.astype("<f8").tobytes()
 
     @property
     def table(self) -> pl.LazyFrame:
@@ -119,7 +113,7 @@ def pay(ledger: str | Path | None, rows: Rows, public: Rows | None, bill: Bill) 
         LedgerRefusal: the budget does not allow the charge; nothing is charged.
     """
     with Registry() as registry:
-        found = registry.lookup_table(rows.name, rows.content, rows.table)
+        found = registry.lookup_table(rows.table, rows.name)
         if ledger is not None:
             return _pay_from(registry, Path(ledger), found, _Claim(rows, public, bill))
         try:
@@ -138,11 +132,6 @@ class _Claim:
     rows: Rows
     public: Rows | None
     bill: Bill
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the rows; it never leaves, and ledgers keep it keyed only."""
-        return hashlib.sha256(self.rows.content).hexdigest()
 
     @property
     def split(self) -> Split:
@@ -165,22 +154,25 @@ def _pay_from(registry: Registry, place: Path, found: Found, claim: _Claim) -> P
         )
     with closing(_open(place)) as ledger:
         require_room(ledger.book(), claim.bill.price, str(place))
-        word, dataset = Word(_who(), unrelated=claim.bill.unrelated), registry.dataset_of_ledger(ledger.book().id)
+        word, dataset = (
+            Word(this_person().name, unrelated=claim.bill.unrelated),
+            registry.dataset_of_ledger(ledger.book().id),
+        )
         settled = Settled(found, dataset, claim.bill.unrelated, word.signed_off_by)
         public = _check_rows(registry, settled, claim)
         if found.dataset is None or dataset is None or found.dataset.id != dataset.id:
-            adopt(registry, ledger, place, found, claim.fingerprint, word)
+            adopt(registry, ledger, place, found, fingerprint_of(found), word)
         return _charge(registry, ledger, place, settled, public, claim)
 
 
 def _pay_from_own(registry: Registry, found: Found, claim: _Claim) -> Paid:
     """From the ledger that the rows have, or from a new one that only notes what is spent, as `copriv train` does."""
     bill = claim.bill
-    settled = settle(registry, found, Word(_who(), unrelated=bill.unrelated))
+    settled = settle(registry, found, Word(this_person().name, unrelated=bill.unrelated))
     public = _check_rows(registry, settled, claim)
     new = registry.folder / "ledgers" / f"{claim.rows.name} {token()[:16]}.sqlite"
     place = new if settled.dataset is None else settled.dataset.ledger
-    begun = begin_open(claim.rows.name, claim.fingerprint, bill.delta, bill.accountant)
+    begun = begin_open(claim.rows.name, fingerprint_of(found), bill.delta, bill.accountant)
     if settled.dataset is None and bill.budget is not None:  # nothing is written for a fit that cannot be paid for
         require_within(open_book(begun)[0], bill.price, Guarantee.of(bill.budget, bill.delta))
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -195,7 +187,7 @@ def _check_rows(registry: Registry, settled: Settled, claim: _Claim) -> Found | 
         return None
     mine = this_file(settled, claim.split, registry)
     given = claim.public
-    found = registry.lookup_table(given.name, given.content, given.table, beside=mine.sketches)
+    found = registry.lookup_table(given.table, given.name, beside=mine.sketches)
     if found.dataset is not None or found.fingerprint == settled.found.fingerprint:
         raise BadInput(
             "the public rows are private records",
@@ -221,7 +213,7 @@ def _charge(
     with registry.exclusive():
         _declare(ledger, bill)
         require_room(ledger.book(), bill.price, str(place))
-        ledger.enroll(Enrolled(run, claim.rows.name, _LEARNER, _who(), bill.asks, claim.public_rows))
+        ledger.enroll(Enrolled(run, claim.rows.name, _LEARNER, this_person().name, bill.asks, claim.public_rows))
         ledger.reserve(run, bill.question, bill.price, run, bill.price)
         ledger.settle()
     return Paid(str(place), lost_in_all(ledger.book()))
@@ -235,7 +227,7 @@ def _declare(ledger: SqliteLedger, bill: Bill) -> None:
     require_within(book, bill.price, total)
     if undeclared(book):
         declared = declare_total(book, total, bill.price)
-        ledger.open_epoch(declared.guarantee, declared.budgets, _who())
+        ledger.open_epoch(declared.guarantee, declared.budgets, this_person().name)
 
 
 def _open(place: Path) -> SqliteLedger:
@@ -246,13 +238,6 @@ def _open(place: Path) -> SqliteLedger:
             value=str(place),
         )
     return SqliteLedger(place)
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown user"
 
 
 def column_names(names: Sequence[str] | None, columns: int) -> tuple[str, ...]:

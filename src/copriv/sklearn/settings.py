@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast, get_args
 
+from copriv.api.settings import require_known
 from copriv.entropy import fresh_seed
 from copriv.errors import BadInput
 from copriv.planning.training_spec import RuleChoice, TrainingSpec
@@ -57,12 +58,7 @@ def read_settings(given: Mapping[str, Any] | None) -> Settings:
     >>> read_settings({"clip": 0.5})
     {'clip': 0.5}
     """
-    known = sorted(Settings.__annotations__)
-    unknown = sorted(set(given or {}) - set(known))
-    if unknown:
-        raise BadInput(
-            f"settings has {', '.join(map(repr, unknown))}", remedy=f"choose from {', '.join(known)}", value=unknown[0]
-        )
+    require_known(given or {}, Settings, "an estimator")
     return cast(Settings, dict(given or {}))
 
 

@@ -76,6 +76,7 @@ CHANGES = {
     "owner": (lambda home, _path: _change(home, owner="west"), "the owner's name"),
     "data": (_another_data_file, "the path of the records"),
     "target": (lambda home, _path: _change(home, target="loan_amnt"), "the target column"),
+    "form": (lambda home, _path: _change(home, form={"decimal": ","}), "how the file of the records is written"),
     "nano_epsilon": (lambda home, _path: _change(home, nano_epsilon=10**9 - 1), "epsilon"),
     "delta": (lambda home, _path: _change(home, delta=1e-5), "delta"),
     "accountant": (lambda home, _path: _change(home, accountant="zcdp"), "the accountant"),

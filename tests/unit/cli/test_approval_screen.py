@@ -15,6 +15,7 @@ from copriv.owner.approval import Subject
 from copriv.owner.workspace import Enrollment, prepare
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest
+from copriv.records.file_format import FileFormat
 from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
 
@@ -119,7 +120,7 @@ def _rows(frame, tmp_path, terms, width=20_000, **changes):
 def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
     """But for a hash of the records and an id of the ledger, which nobody can read: their paths are shown."""
     terms = {"loss": "huber", "threshold": 0.75, "evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.5}
-    prepared, rows, shown = _rows(frame, tmp_path, terms, target="days", answers=7)
+    prepared, rows, shown = _rows(frame, tmp_path, terms, target="days", answers=7, form=FileFormat(dates="%d.%m.%Y"))
     told = dict(rows)
     engagement = prepared.engagement
     covered = {
@@ -128,6 +129,7 @@ def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
         "data": told["your records"] == engagement.data,
         "dataset": True,
         "target": told["your target"] == "'days'",
+        "form": told["their file is written"] == "dates '%d.%m.%Y'",
         "ledger": told["your ledger"] == engagement.ledger,
         "ledger_id": True,
         "accountant": "added up" in told["accountant"],

@@ -273,18 +273,3 @@ def test_rows_of_other_files_stay_what_they_were_declared(registry, loans, tmp_p
         check(loans.tail(50), [])
     with pytest.raises(BadInput, match=r"loans\.csv"):
         check(loans.reverse(), np.arange(900, 1000))
-
-
-def test_a_table_in_memory_is_recognised_like_a_file(registry, loans, tmp_path):
-    _register(registry, _write(loans, tmp_path / "loans.csv"))
-    found = registry.lookup_table("a part", b"content", loans.head(300).lazy())
-    assert (found.dataset, found.kin[0].relation) == (None, "a part of")
-    assert (
-        registry.lookup_table("others", b"others", loans.with_columns(pl.all().reverse().shuffle(3)).lazy()).known
-        is False
-    )
-    registry.register(
-        registry.lookup_table("own", b"own", pl.LazyFrame({"x": [1.5, 2.5, 3.5]})), tmp_path / "o", "o" * 32
-    )
-    again = registry.lookup_table("again", b"own", pl.LazyFrame({"x": [1.5, 2.5, 3.5]}))
-    assert again.dataset.name == "own"

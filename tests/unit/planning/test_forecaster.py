@@ -37,7 +37,7 @@ def test_the_noise_is_that_of_the_promise(delta):
     asked = question(0.7, delta=delta)
     protection = promised(Guarantee.of(0.7, delta), 3)
     assert asked.norm is protection.norm is (Norm.L2 if delta else Norm.L1)
-    expected = protection.of([1500], 0.25, 7)[0].deviation
+    expected = protection.of([1500], 0.25, 7)[0].noise_std
     assert 0.25 * asked.owners(3).promised((7,) * 4)[0] == pytest.approx(expected, rel=1e-6)
 
 

@@ -47,10 +47,10 @@ def _check(tmp_path, code):
 def test_types_keep_seeded_noise_away_from_records(tmp_path):
     allowed = """
         Laplace(1.0).release(PrivateVector(values))
-        Laplace(1.0).imitate(SimulatedVector(values), np.random.default_rng(0))
+        Laplace(1.0).simulate_noise(SimulatedVector(values), np.random.default_rng(0))
     """
     assert _check(tmp_path, allowed).returncode == 0
-    seeded = _check(tmp_path, "Laplace(1.0).imitate(PrivateVector(values), np.random.default_rng(0))")
+    seeded = _check(tmp_path, "Laplace(1.0).simulate_noise(PrivateVector(values), np.random.default_rng(0))")
     assert 'expected "SimulatedVector"' in seeded.stdout
     leaked = _check(tmp_path, "answer: FloatArray = PrivateVector(values)")
     assert "Incompatible types in assignment" in leaked.stdout

@@ -54,7 +54,7 @@ def test_every_line_is_a_record(tmp_path, content, rows):
         (HEADER + b'x","y\n1,2\n', "line 2: a quote stands where none belongs"),
         (HEADER + b'"1"2,3\n', "line 2: a quote stands where none belongs"),
         (b'"a\nb",c\n1,2\n', "line 1: a quoted cell does not end"),
-        ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "UTF-16"),
         (b"a\xe9,b\n1,2\n", "not UTF-8"),
         (b"a,b\r1,2\r3,4\r", "line feed"),
         (b"\na,b\n1,2\n", "no header"),
@@ -102,7 +102,7 @@ def test_any_bytes_are_one_record_a_line_or_refused(tmp_path_factory, lines, end
 def test_a_long_file_is_read_in_pieces(tmp_path):
     told, path = [], tmp_path / "table.csv"
     path.write_bytes(HEADER + b'"x ""y"", z",2\n' * 400_000)
-    assert open_csv(path, lambda done, total: told.append((done, total))).records == 400_000
+    assert open_csv(path, tell=lambda done, total: told.append((done, total))).records == 400_000
     assert len(told) > 1
     assert told[-1] == (path.stat().st_size,) * 2
 

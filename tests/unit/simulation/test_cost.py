@@ -40,16 +40,16 @@ def test_the_noise_is_that_of_the_promise(delta):
     commitment = make_commitment(terms, guarantee, records=123, answers=2)
     protection = promised(guarantee, 5)
     assert protection.norm is commitment.norm
-    assert protection.of([123], 0.3, 2)[0].deviation == commitment.calibration.mechanism.noise_std
+    assert protection.of([123], 0.3, 2)[0].noise_std == commitment.calibration.mechanism.noise_std
 
 
 def test_radial_noise_has_its_deviation_and_length():
     noise, generator = Radial(0.5, 6), np.random.default_rng(0)
     drawn = np.stack([noise.simulate_noise(SimulatedVector(np.zeros(6)), generator) for _ in range(40_000)])
-    assert drawn.std() == pytest.approx(noise.deviation, rel=0.02)
+    assert drawn.std() == pytest.approx(noise.noise_std, rel=0.02)
     assert np.linalg.norm(drawn, axis=1).mean() == pytest.approx(6 * 0.5, rel=0.02)
     assert radial(1.0, 6).norm is Norm.L2
-    assert radial(2.0, 6).of([100], 1.0, 3)[0].deviation == pytest.approx(np.sqrt(7) * 3 * 0.02 / 2, rel=1e-6)
+    assert radial(2.0, 6).of([100], 1.0, 3)[0].noise_std == pytest.approx(np.sqrt(7) * 3 * 0.02 / 2, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])

@@ -138,7 +138,7 @@ def test_owners_must_fit_the_rows(banks, owner, problem):
     ("changes", "problem"),
     [
         ({"epsilon": 0}, "epsilon is 0"),
-        ({"settings": {"klip": 1}}, "settings has 'klip' .choose from accountant, answers"),
+        ({"settings": {"klip": 1}}, "an estimator knows no setting 'klip' .did you mean 'clip'"),
         ({"settings": {"loss": "logistic"}}, "the loss is 'logistic' .choose squared or huber"),
         ({"public": 3}, "public is not a pair"),
         ({"public": (np.zeros((5, 2)), np.zeros(5))}, "for an X of 3 columns"),

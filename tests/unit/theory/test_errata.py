@@ -164,4 +164,4 @@ def test_capped_answers_keep_the_promise_with_less_noise():
         assert little == pytest.approx(10 / owners, rel=0.01)
         assert 5 < most <= 10
         assert good < poor / 5
-        assert module.commitment(few).epsilon_after(few) <= 10
+        assert module.promise(few).epsilon_after(few) <= 10

@@ -1,4 +1,4 @@
-"""What `copriv train --study` means: the study file settles the options, and whoever contradicts it is told so."""
+"""What a study means: the study file settles the options, and whoever contradicts it is told so."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from copriv.cli.learner_draft import public_rows_beside
-from copriv.cli.train_options import TrainOptions
 from copriv.errors import BadInput
-from copriv.learner.public_rows import read_sample
+from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
+from copriv.runtime.local_request import TrainRequest
 
 # What a study file settles in a way of its own, so that there is nothing to compare an option with.
 _SETTLED_OTHERWISE = {
@@ -22,6 +21,7 @@ _SETTLED_OTHERWISE = {
     "dictionary": "the study has a dictionary",
     "ordinal": "the study's dictionary says how the target is read",
     "positive_above": "the study's dictionary says how the target is read",
+    "positive": "the study's dictionary says how the target is read",
     "public_rows": "all rows of the data are private: the study's public rows lie beside it",
 }
 
@@ -35,7 +35,7 @@ def open_study(path: Path) -> StudyFile:
     return read_study(path.read_text(encoding="utf-8"))
 
 
-def settle(options: TrainOptions, study: StudyFile, given: tuple[str, ...]) -> TrainOptions:
+def settle(options: TrainRequest, study: StudyFile, given: tuple[str, ...]) -> TrainRequest:
     """The options as the study has them, if what was given does not contradict it. All rows of the data are private."""
     terms = study.terms
     _require_agreement(options, study, given)
@@ -91,7 +91,7 @@ def _settled(study: StudyFile) -> dict[str, Any]:
     }
 
 
-def _require_agreement(options: TrainOptions, study: StudyFile, given: tuple[str, ...]) -> None:
+def _require_agreement(options: TrainRequest, study: StudyFile, given: tuple[str, ...]) -> None:
     """Refuse an option that says something else than the study."""
     settled = _settled(study)
     rates = {} if study.terms.clock == "poisson" else {"rates": "owners of this study are always on"}

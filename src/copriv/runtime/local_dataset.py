@@ -1,4 +1,4 @@
-"""The budget of a file in `copriv train`: recognise the records, check, charge once, and say what they lost in all.
+"""The budget of a file in a run: recognise the records, check, charge once, and say what they lost in all.
 
 Owners' rows are disjoint, and the owner column and the order of rows are public, which replacing a record keeps. So one
 record is in one owner's part, and a run costs the file the largest promise of its owners, whatever the partition.
@@ -9,15 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
+import msgspec
 
-from copriv.cli.person import asker, who
-from copriv.cli.progress import bar
-from copriv.cli.train_options import TrainOptions
-from copriv.cli.train_origin import Origin
-from copriv.cli.train_rows import check_public, wanted_split
 from copriv.entropy import token
-from copriv.errors import BadInput
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
@@ -36,34 +30,53 @@ from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import TrainingPlan
-from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.commitment import main_kind
-from copriv.report.figures import DatasetSpending
-from copriv.report.run_folder import ledger_path
+from copriv.runtime.events import Tell
+from copriv.runtime.local_folder import ledger_path
+from copriv.runtime.local_load import Sources
+from copriv.runtime.local_origin import Origin
+from copriv.runtime.local_request import Person, TrainRequest
+from copriv.runtime.local_rows import check_public, look_up, wanted_split
+
+
+class DatasetSpending(msgspec.Struct):
+    """What the records of a file have lost in all their studies, this one included, and where that is kept."""
+
+    ledger: str
+    epsilon: float
+    delta: float
+    budget: float | None
+    studies: int
+    weakness: str | None = None
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What a run will cost its file, checked and not yet charged.
+    """What a run will cost its records, checked and not yet charged.
 
     Args:
         registry: the user's registry.
-        options: of the run.
+        request: of the run.
         settled: whose records they are.
         split: which rows are public.
-        public: the file of public rows, if there is one.
+        public: the table of public rows, if there is one.
         price: what the run costs.
+        person: who runs it.
         new: where a ledger is made if the records have none; its name is the file's and chance, and says nothing of
             what is in the file.
     """
 
     registry: Registry
-    options: TrainOptions
+    request: TrainRequest
     settled: Settled
     split: Split
     public: Found | None
     price: Amount
+    person: Person
     new: Path
 
     @property
@@ -71,31 +84,45 @@ class Payment:
         """The ledger of the records; or where one is made, if they have none."""
         return self.new if self.settled.dataset is None else self.settled.dataset.ledger
 
+    @property
+    def records(self) -> str:
+        """The fingerprint of the records, for their ledgers."""
+        return fingerprint_of(self.settled.found)
+
+
+def fingerprint_of(found: Found) -> str:
+    """How a ledger knows its records: by the bytes of their file, or by the content of a table in memory."""
+    return found.fingerprint.hex() if found.in_memory else fingerprint_of_file(found.path)
+
 
 def check_payment(
-    registry: Registry, options: TrainOptions, seed: int, study: TrainingPlan, console: Console, run: str | None
+    registry: Registry,
+    request: TrainRequest,
+    sources: Sources,
+    study: TrainingPlan,
+    person: Person,
+    run: str | None,
+    tell: Tell,
 ) -> Payment:
-    """Recognise the file, and refuse what its budget or the rows declared before do not allow; nothing is written.
+    """Recognise the records, and refuse what their budget or the rows declared before do not allow; nothing is written.
 
     Args:
         registry: the user's registry.
-        options: of the run.
-        seed: of the run.
+        request: of the run; seed and number of public rows are settled.
+        sources: tables in memory.
         study: as it was designed.
-        console: where a person may be asked.
+        person: may be asked.
         run: the id of a run that is resumed, which may have paid already.
+        tell: is told how far it is.
     """
-    if options.data is None:
-        raise BadInput("generated records have no budget", remedy="give --data")
-    with bar(console, "recognising the records") as tell:
-        found = registry.lookup(options.data, tell)
-    settled = settle(registry, found, Word(who(), options.version_of, options.unrelated, asker(console)))
-    split = wanted_split(registry, found, options, seed)
+    found = look_up(registry, request, sources, tell)
+    settled = settle(registry, found, Word(person.name, request.version_of, request.unrelated, person.ask))
+    split = wanted_split(registry, found, request, sources)
     check_split(registry, settled, split)
-    public = None if options.public is None else check_public(registry, settled, split, options, console)
+    public = check_public(registry, settled, split, request, sources, tell)
     price = max((commitment.budget for commitment in study.commitments), key=lambda amount: amount.nano)
-    new = ledger_path(registry.folder / "ledgers", f"{options.data.stem} {token()[:16]}")
-    payment = Payment(registry, options, settled, split, public, price, new)
+    new = ledger_path(registry.folder / "ledgers", f"{found.path.stem} {token()[:16]}")
+    payment = Payment(registry, request, settled, split, public, price, person, new)
     _check_room(payment, run)
     return payment
 
@@ -103,12 +130,12 @@ def check_payment(
 def charge(payment: Payment, run: str, study: TrainingPlan, origin: Origin) -> DatasetSpending:
     """Charge a run to its file, before the first answer; once, so that a resumed run pays nothing more."""
     payment.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path, options = payment.settled.found.path, payment.options
+    name, request = payment.settled.found.path.name, payment.request
     ledger = open_settled(
         payment.registry,
         payment.settled,
         payment.ledger,
-        lambda: begin_open(path.name, fingerprint_of_file(path), options.delta, options.accountant),
+        lambda: begin_open(name, payment.records, request.delta, request.accountant),
     )
     try:
         payment.registry.keep_split(payment.settled.found.fingerprint, payment.split)
@@ -143,10 +170,10 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
         return
     declared = _require_room(payment, ledger.book())
     if declared is not None:
-        ledger.open_epoch(declared.guarantee, declared.budgets, who())
+        ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
     asks = main_kind(study.terms)
-    ledger.enroll(Enrolled(name, origin.name, origin.learner, who(), asks, origin.public))
+    ledger.enroll(Enrolled(name, origin.name, origin.learner, payment.person.name, asks, origin.public))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()
 
@@ -160,9 +187,9 @@ def _check_room(payment: Payment, run: str | None) -> None:
 
 def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget to declare, if any, under which the records can pay for the run."""
-    options = payment.options
-    if options.budget is not None:
-        require_within(book, payment.price, Guarantee.of(options.budget, options.delta))
+    request = payment.request
+    if request.budget is not None:
+        require_within(book, payment.price, Guarantee.of(request.budget, request.delta))
     declared = _declaration(payment, book)
     require_room(book if declared is None else _declared(book, declared), payment.price, str(payment.ledger))
     return declared
@@ -170,12 +197,12 @@ def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
 
 def _declaration(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget that the options declare, if nobody has declared one before."""
-    options = payment.options
+    request = payment.request
     if not undeclared(book):
         return None
-    if options.budget is not None:
-        return declare_total(book, Guarantee.of(options.budget, options.delta), payment.price)
-    return None if options.ledgers is None else declare_spent_and(book, payment.price, options.delta)
+    if request.budget is not None:
+        return declare_total(book, Guarantee.of(request.budget, request.delta), payment.price)
+    return None if request.ledgers is None else declare_spent_and(book, payment.price, request.delta)
 
 
 def _declared(book: LedgerState, declared: Declaration) -> LedgerState:
@@ -187,9 +214,9 @@ def _declared(book: LedgerState, declared: Declaration) -> LedgerState:
 
 def _book_now(payment: Payment) -> LedgerState:
     """The book of the records as it stands; that of a new ledger if they have none."""
-    dataset, options = payment.settled.dataset, payment.options
+    dataset, request = payment.settled.dataset, payment.request
     if dataset is None:
-        return open_book(begin_open("", "", options.delta, options.accountant))[0]
+        return open_book(begin_open("", "", request.delta, request.accountant))[0]
     ledger = open_registered(payment.registry, dataset)
     try:
         return ledger.book()

@@ -1,4 +1,4 @@
-"""What `copriv export` does: copy what may be passed on of a run, after looking into it, and say what stays and why.
+"""Export: copy what may be passed on of a run, after looking into it, and say what stays and why.
 
 Files are read and written again, so that nothing leaves that does not belong into them, whatever their name.
 """
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import typer
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
@@ -42,6 +41,15 @@ class Exported(msgspec.Struct):
     copied: list[str]
     left: dict[str, str]
 
+    def lines(self) -> list[str]:
+        """The same for people."""
+        copied = [f"  copied  {name}" for name in self.copied]
+        return [
+            f"may be passed on: {self.folder}",
+            *copied,
+            *(f"  left    {plain(n)}: {w}" for n, w in self.left.items()),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -64,23 +72,19 @@ class Finished:
         return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
 
 
-def run_export(run: Path, folder: Path, *, as_json: bool) -> None:
-    """Read everything first, and only then make the folder."""
+def export_run(run: Path, folder: Path) -> Exported:
+    """Read everything first, and only then make the folder.
+
+    Raises:
+        BadInput: the run is not finished or was simulated, the folder exists, or a file is damaged.
+    """
     finished = _find(run)
     if folder.exists():
         raise BadInput(f"{folder} exists, and is never overwritten", remedy="choose another DIR", value=str(folder))
     contents = {name: read(finished.folder / name) for name, read in finished.files.items()}
     _write(folder, contents)
     others = sorted(path.name for path in finished.folder.iterdir() if path.name not in contents)
-    told = Exported(str(folder), list(contents), {name: _WHY_NOT.get(name, _UNKNOWN) for name in others})
-    if as_json:
-        typer.echo(msgspec.json.encode(told).decode())
-        return
-    typer.echo(f"may be passed on: {folder}")
-    for name in told.copied:
-        typer.echo(f"  copied  {name}")
-    for name, why in told.left.items():
-        typer.echo(f"  left    {plain(name)}: {why}")
+    return Exported(str(folder), list(contents), {name: _WHY_NOT.get(name, _UNKNOWN) for name in others})
 
 
 def _find(run: Path) -> Finished:

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from copriv.cli.train_options import TrainOptions
 from copriv.errors import BadInput
 from copriv.owner.ledger import Ledger
-from copriv.owner.ledger_opening import begin, fingerprint_of_file, fingerprint_of_sample, require_left
+from copriv.owner.ledger_opening import begin, fingerprint_of_sample, require_left
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import Noise, TrainingPlan
 from copriv.protocol.commitment import Commitment
 from copriv.records.load import Intake, OwnerSample
-from copriv.report.run_folder import ledger_path
+from copriv.runtime.local_folder import ledger_path
+from copriv.runtime.local_request import TrainRequest
 
 # The database, its log, the index of the log, and the high-water mark.
 _FILES_PER_LEDGER = 4
@@ -75,15 +75,19 @@ class Ledgers:
         return ledger
 
 
-def dataset_of(options: TrainOptions, seed: int) -> Dataset:
-    """How an owner's records are told from others: the file, the way it was divided, and the owner's part."""
-    if options.data is None:
+def dataset_of(request: TrainRequest, records: str | None) -> Dataset:
+    """How an owner's records are told from others: what they are, the way they were divided, and the owner's part.
+
+    Args:
+        request: of the run; how many rows are public is settled in it.
+        records: the fingerprint of all records; None for generated ones, which are told apart by themselves.
+    """
+    if records is None:
         return lambda owner: fingerprint_of_sample(owner.sample)
-    order = f"shuffled by {seed}" if options.shuffle else "in order"
-    public = "none" if options.public else str(options.public_rows)
-    division = f"{options.owner_column}|{options.owners}|{options.records_per_owner}|{order}|{public}"
-    file = fingerprint_of_file(options.data)
-    return lambda owner: hashlib.sha256(f"{file}|{division}|{owner.name}".encode()).hexdigest()
+    order = f"shuffled by {request.seed}" if request.shuffle else "in order"
+    public = "none" if request.public else str(request.public_rows)
+    division = f"{request.owner_column}|{request.owners}|{request.records_per_owner}|{order}|{public}"
+    return lambda owner: hashlib.sha256(f"{records}|{division}|{owner.name}".encode()).hexdigest()
 
 
 def allow_open_files(ledgers: int) -> None:

@@ -16,6 +16,15 @@ def read_values(path: Path, owners: Sequence[str], what: str) -> list[str]:
         raise BadInput(f"there is no file {path}", remedy=f"give a file with one {what} an owner", value=str(path))
     content = path.read_text(encoding="utf-8")
     given = _from_json(content, path) if path.suffix.lower() == ".json" else _from_lines(content)
+    return match_values(given, owners, what)
+
+
+def match_values(given: list[str] | dict[str, str], owners: Sequence[str], what: str) -> list[str]:
+    """Values in the order of the owners: one each, or by name.
+
+    >>> match_values({"b": "2", "a": "1"}, ["a", "b"], "epsilon")
+    ['1', '2']
+    """
     return _by_name(given, owners, what) if isinstance(given, dict) else _in_order(given, owners, what)
 
 
