@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 from copriv.errors import BadInput
@@ -19,6 +20,9 @@ from copriv.sklearn.rows import Line, intake_of, line_of, sample_of
 from copriv.sklearn.settings import training_spec
 from copriv.sklearn.statement import Spent, state
 from copriv.vectors import FloatArray
+
+# Compiled passes use all cores. Under some of numba's threading layers, two threads that do so end the process.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ def fit_line(problem: Problem, promise: Promise, steps: list[str]) -> Outcome:
         BadInput: something does not fit; nothing is spent.
         LedgerRefusal: the budget does not allow the fit; nothing is spent.
     """
+    with _ONE_AT_A_TIME:
+        return _fit_line(problem, promise, steps)
+
+
+def _fit_line(problem: Problem, promise: Promise, steps: list[str]) -> Outcome:
     records = sample_of(problem.dictionary, problem.rows, problem.targets)
     intake = intake_of(problem.dictionary, records, problem.owners, problem.public_sample())
     settings, guarantee = promise.settings, promise.guarantee

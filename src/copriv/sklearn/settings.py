@@ -64,7 +64,7 @@ def read_settings(given: Mapping[str, Any] | None) -> Settings:
 
 def training_spec(rule: str, guarantee: Guarantee, owners: int, loss: str, settings: Settings) -> TrainingSpec:
     """What is asked of the planner: every owner promises the same."""
-    _require_known("rule", rule, get_args(RuleChoice))
+    _require_known("rule", rule, tuple(name for name in get_args(RuleChoice) if isinstance(name, str)) or (rule,))
     _require_known("settings['central']", settings.get("central", "proof"), tuple(step.value for step in CentralStep))
     _require_known("settings['accountant']", settings.get("accountant", "pld"), ("pld", "zcdp"))
     seed = settings.get("seed", 0)

@@ -1,4 +1,8 @@
-"""scikit-learn's own checks of an estimator, on simulated fits with agreed bounds; what must fail is named."""
+"""scikit-learn's own checks of an estimator: all pass, on simulated fits with agreed bounds.
+
+The checks bring rows of many shapes and no public ones, so bounds take their place. ε is so large that noise does not
+decide whether a score is good enough. No check is expected to fail.
+"""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -12,10 +16,6 @@ TWO_CLASSES = ConsortiumClassifier(
 )
 
 
-def _expected(estimator):
-    return {}
-
-
-@parametrize_with_checks([BOUNDED, TWO_CLASSES], expected_failed_checks=_expected)
+@parametrize_with_checks([BOUNDED, TWO_CLASSES])
 def test_a_check_of_scikit_learn(estimator, check):
     check(estimator)
