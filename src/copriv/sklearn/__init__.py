@@ -8,8 +8,14 @@
 (5,)
 """
 
+try:
+    from copriv.sklearn.estimators import ConsortiumClassifier, ConsortiumRegressor
+except ModuleNotFoundError as problem:
+    if (problem.name or "").partition(".")[0] != "sklearn":
+        raise
+    words = "copriv.sklearn needs scikit-learn: pip install 'copriv[sklearn]'"
+    raise ModuleNotFoundError(words, name=problem.name) from problem
 from copriv.sklearn.charging import open_budget
-from copriv.sklearn.estimators import ConsortiumClassifier, ConsortiumRegressor
 from copriv.sklearn.public_scoring import public_score
 from copriv.sklearn.refusal import Refusal
 from copriv.sklearn.settings import Settings

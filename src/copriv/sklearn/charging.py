@@ -154,10 +154,8 @@ def _pay_from(registry: Registry, place: Path, found: Found, claim: _Claim) -> P
         )
     with closing(_open(place)) as ledger:
         require_room(ledger.book(), claim.bill.price, str(place))
-        word, dataset = (
-            Word(this_person().name, unrelated=claim.bill.unrelated),
-            registry.dataset_of_ledger(ledger.book().id),
-        )
+        word = Word(this_person().name, unrelated=claim.bill.unrelated)
+        dataset = registry.dataset_of_ledger(ledger.book().id)
         settled = Settled(found, dataset, claim.bill.unrelated, word.signed_off_by)
         public = _check_rows(registry, settled, claim)
         if found.dataset is None or dataset is None or found.dataset.id != dataset.id:

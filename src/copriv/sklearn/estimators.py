@@ -53,7 +53,7 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         words: str = super().__repr__(N_CHAR_MAX)
-        return f"{words}  # simulated, not private" if self.simulate else words
+        return f"{words} (simulated, not private)" if self.simulate else words
 
     def __sklearn_tags__(self) -> Given:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from copriv.errors import BadInput
+from copriv.errors import ProtocolError
 from copriv.owner.ledger import Ledger
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
@@ -42,6 +42,7 @@ def fit_line(problem: Problem, promise: Promise, steps: list[str]) -> Outcome:
     Raises:
         BadInput: something does not fit; nothing is spent.
         LedgerRefusal: the budget does not allow the fit; nothing is spent.
+        ProtocolError: no owner has answered anything.
     """
     with _ONE_AT_A_TIME:
         return _fit_line(problem, promise, steps)
@@ -92,8 +93,8 @@ def _train(consortium: Consortium, plan: TrainingPlan) -> tuple[FloatArray, int]
     for iteration in run(consortium, plan, "fit"):
         theta, refusals = plan.rule.model(iteration.state), refusals + (iteration.refusal is not None)
     if refusals == len(plan.trace):
-        raise BadInput(
-            "every question was refused",
+        raise ProtocolError(
+            "every question was refused, and the charge stands",
             remedy="give other bounds or public rows: the models that were asked about leave the box",
             value=refusals,
         )

@@ -18,19 +18,19 @@ class Settings(TypedDict, total=False):
     """The `settings` of an estimator; whatever is left out is chosen on the public rows, or has its usual value.
 
     Args:
-        accountant: how answers with Gaussian noise add up: pld or zcdp.
+        accountant: how answers with Gaussian noise add up: pld (usual) or zcdp.
         answers: the most answers of each owner.
-        box: the largest entry of a model.
+        box: the largest entry of a model; without public rows 10.
         budget: ε that the records may lose in all, if `ledger` is None and nobody has declared it before.
-        central: which central step Algorithm 1 takes: proof or printed.
+        central: which central step Algorithm 1 takes: proof (usual) or printed.
         clip: the most that one record's gradient may count.
-        components: principal components of the public rows in use.
-        horizon: meetings of Algorithm 1.
-        huber_threshold: of the Huber loss.
+        components: principal components of the public rows in use; 10, or as many as there are.
+        horizon: meetings of Algorithm 1; 1,000.
+        huber_threshold: of the Huber loss; 0.25.
         loss: squared or huber for a regressor, logistic or squared for a classifier.
-        regularization: λ.
+        regularization: λ; 1e-5.
         rho: the paper's ρ, instead of a step.
-        seed: of the schedule and of simulated noise; None for another one each time.
+        seed: of the schedule and of simulated noise; 0, or None for another one each time.
         step: of the rule.
         unrelated: no record is among those of other ledgers that look alike.
     """

@@ -1,6 +1,8 @@
 """What a fit leaves: a line in the units of X, what it cost, what is promised; for arrays, pandas and polars."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -188,3 +190,13 @@ def test_private_rows_do_not_say_which_classes_there_are(banks):
         ConsortiumClassifier(simulate=True, bounds=(BOUNDS[0], None)).fit(rows, strange)
     with pytest.raises(Refusal, match="the classes are of type"):
         ConsortiumClassifier(simulate=True, bounds=(BOUNDS[0], ("no", "yes"))).fit(rows, labels)
+
+
+def test_without_scikit_learn_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "try:\n    import copriv.sklearn\n"
+        "except ModuleNotFoundError as problem:\n    print(problem)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'copriv[sklearn]'" in done.stdout

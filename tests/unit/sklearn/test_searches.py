@@ -1,7 +1,7 @@
 """Searches and cross-validation look at private rows without noise: refused, with nothing spent, unless simulated."""
 
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +73,15 @@ def test_a_search_with_real_noise_is_refused_and_nothing_is_spent(banks, private
         SEARCHES[search](private, *banks[:2])
     assert REMEDY in str(refused.value)
     assert _spent(ledger) == 0
+
+
+@pytest.mark.parametrize("search", ["named scorer", "cross_val_predict", "elimination"])
+def test_a_twin_that_does_not_look_around_spends(banks, private, ledger, search, monkeypatch):
+    """The broken twin: what the test above would let pass."""
+    monkeypatch.setattr("copriv.sklearn.estimators.refuse_search", lambda _scorer: None)
+    with suppress(Refusal):
+        SEARCHES[search](private, *banks[:2])
+    assert _spent(ledger) > 0
 
 
 def test_a_search_that_swallows_errors_still_tells_the_remedy(banks, private, ledger):
