@@ -19,8 +19,8 @@ from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace, prepare
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.study_file import read_study
-from copriv.report.network_run import commitment_of
 from copriv.runtime.simulated_responder import SilentResponder
 from copriv.schedule.trace import Trace
 from copriv.transport.in_process import InProcessTransport

@@ -167,8 +167,7 @@ def measure_block(
 
 @compiled_reordered
 def clip_block(
-    code: int,
-    threshold: float,
+    loss: tuple[int, float],
     columns: FloatArray,
     first: int,
     targets: FloatArray,
@@ -177,7 +176,8 @@ def clip_block(
     lengths: FloatArray,
     slopes: FloatArray,
 ) -> None:
-    """From margins to slopes, shortened where slope · ‖x‖ exceeds the clip."""
+    """From margins to slopes of a loss (its code and threshold), shortened where slope · ‖x‖ exceeds the clip."""
+    code, threshold = loss
     for b in range(slopes.size):
         slopes[b] = _slope(code, threshold, slopes[b], targets[b])
     if clip < math.inf:
@@ -279,7 +279,7 @@ def _gradient_average(
         slopes = np.zeros(last - first)
         lengths = np.zeros(last - first)
         measure_block(columns, first, theta, power, slopes, lengths)
-        clip_block(code, threshold, columns, first, targets[first:last], clip, power, lengths, slopes)
+        clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
         fold_block(columns, first, slopes, partial[block])
     return _average_rows(partial, records)
 
@@ -304,7 +304,7 @@ def _gradient_averages(
             slopes = np.zeros(last - first)
             lengths = np.zeros(last - first)
             measure_block(columns, first, thetas[r], power, slopes, lengths)
-            clip_block(code, threshold, columns, first, targets[first:last], clip, power, lengths, slopes)
+            clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
             fold_block(columns, first, slopes, partial[r, block])
     averages = np.empty(thetas.shape)
     for r in range(thetas.shape[0]):

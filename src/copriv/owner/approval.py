@@ -73,9 +73,9 @@ class Approval(Subject, frozen=True, kw_only=True):
         return bool(self.dataset and self.ledger_id)
 
 
-def seal_dataset(book: LedgerState, fingerprint: str) -> str:
+def seal_dataset(state: LedgerState, fingerprint: str) -> str:
     """A fingerprint of records that nobody without the ledger can recompute."""
-    return keyed(book.salt, fingerprint)
+    return keyed(state.salt, fingerprint)
 
 
 def approve(subject: Subject, by: str, at: str, records: int) -> Approval:

@@ -197,16 +197,16 @@ def dataset_at(registry: Registry, path: Path) -> Dataset:
     return registry.dataset(dataset.id)
 
 
-def require_unclaimed(registry: Registry, book: LedgerState, data: Path) -> None:
+def require_unclaimed(registry: Registry, state: LedgerState, data: Path) -> None:
     """A ledger that is taken for a new file must have been made for it, and be that of no other records."""
-    claimed = registry.dataset_of_ledger(book.id)
+    claimed = registry.dataset_of_ledger(state.id)
     if claimed is not None:
         raise BadInput(
             f"this ledger is that of {claimed.name!r}, and {data} is not known as a version of it",
             remedy=f"if they are the same records: copriv ledger version {claimed.ledger} --data {data}",
             value=str(data),
         )
-    book.require_dataset(fingerprint_of_file(data))
+    state.require_dataset(fingerprint_of_file(data))
 
 
 def require_apart(found: Found, dataset: Dataset | None, otherwise: str) -> None:

@@ -187,13 +187,13 @@ class OwnerWorkspace:
         ledger = self.open_ledger()
         try:
             approval = approve(self._subject(ledger.book()), by, at, records)
-            ledger.enroll(self.enrollment(by))
+            ledger.enroll(self.enrolled(by))
         finally:
             ledger.close()
         write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
         return approval
 
-    def enrollment(self, by: str) -> Enrolled:
+    def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
         return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
@@ -251,18 +251,18 @@ class OwnerWorkspace:
         remedy = f"read and approve them: copriv owner approve --folder {self.folder}"
         return BadInput(words, remedy=remedy, value=self.study.terms.digest())
 
-    def _subject(self, book: LedgerState) -> Subject:
+    def _subject(self, state: LedgerState) -> Subject:
         """Everything that shapes the promise, as the folder has it now."""
         decided = self.engagement
         return Subject(
             terms=self.study.terms.digest(),
             owner=decided.owner,
             data=decided.data,
-            dataset=seal_dataset(book, fingerprint_of_file(Path(decided.data))),
+            dataset=seal_dataset(state, fingerprint_of_file(Path(decided.data))),
             target=decided.target,
             form=decided.form,
             ledger=decided.ledger,
-            ledger_id=book.id,
+            ledger_id=state.id,
             accountant=decided.accountant,
             nano_epsilon=decided.nano_epsilon,
             delta=decided.delta,

@@ -18,7 +18,7 @@ from copriv.losses.passes import average_curvature, gradient_norms
 from copriv.losses.sample import Sample
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import draw
-from copriv.simulation.kernel import run_alike
+from copriv.simulation.kernel import Draws, PublicRows, Shape, run_alike
 from copriv.vectors import FloatArray, Norm
 
 _WIDE_BOX = 1e6
@@ -112,21 +112,14 @@ def _simulate(
     size = (pilot.horizon, rule.parameters)
     unit = generator.normal(size=size) if pilot.gaussian else generator.laplace(scale=np.sqrt(0.5), size=size)
     weights = np.asarray(rule.records) / sum(rule.records)
+    owners = np.column_stack([1 / np.asarray(rule.availability), weights])
+    loss = pilot.objective.loss
     return run_alike(
-        pilot.objective.loss.code,
-        pilot.objective.loss.threshold,
-        rows.columns,
-        rows.targets,
-        pilot.norm.value,
+        PublicRows((loss.code, loss.threshold), rows.columns, rows.targets, pilot.norm.value),
+        Draws(met, unit * pilot.deviations[met][:, None], np.asarray(pilot.caps, dtype=np.int64)),
+        Shape(owners, rule.central.factor(rule.owners), rule.regularization, rule.limit),
         np.asarray([clip for clip, _ in pairs]),
         np.asarray([step for _, step in pairs]),
-        met,
-        unit * pilot.deviations[met][:, None],
-        np.asarray(pilot.caps, dtype=np.int64),
-        np.column_stack([1 / np.asarray(rule.availability), weights]),
-        rule.central.factor(rule.owners),
-        rule.regularization,
-        rule.limit,
     )
 
 

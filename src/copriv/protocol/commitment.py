@@ -29,6 +29,7 @@ from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
 from copriv.privacy.weakness import weakness
+from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
@@ -142,6 +143,13 @@ def make_commitment(
     )
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
+
+
+def commitment_of(hello: Hello, terms: Terms) -> Commitment:
+    """What an owner promises, worked out from what it said of itself."""
+    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
+    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
+    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
 
 
 def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:

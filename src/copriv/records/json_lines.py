@@ -20,6 +20,8 @@ from copriv.records.file_bytes import Tell, open_text, read_lines
 from copriv.records.ranges import LONGEST_TEXT, is_pattern
 
 _BATCH = 100_000
+# Numbers as they are written.
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 # No column is called so; it keeps the height of a table without columns.
 _HEIGHT = "_" * (LONGEST_TEXT + 1)
 
@@ -75,7 +77,7 @@ def _record(line: bytes) -> dict[str, str | None] | None:
     True
     """
     try:
-        found = json.loads(line.decode(errors="replace"), parse_float=str, parse_int=str, parse_constant=str)
+        found = _DECODER.decode(line.decode(errors="replace"))
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
@@ -98,6 +100,8 @@ def _cell(value: object) -> str | None:
 
 def _whole(text: str) -> str:
     """A text without halves of letters, which JSON can hold and a table cannot."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

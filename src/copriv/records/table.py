@@ -23,7 +23,7 @@ _CSV, _JSON_LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
 _PARQUET, _ARROW = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
 _UNPACK = {".zst": "unzstd", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 _BATCH_ROWS = 100_000
-_PROBLEMS = (pl.exceptions.PolarsError, OSError)
+_PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 Note = Callable[[str], None]
 
@@ -108,10 +108,12 @@ def _open_columns(path: Path, scan: Callable[[Path], pl.LazyFrame]) -> pl.LazyFr
     try:
         table = scan(path)
         names = table.collect_schema().names()
+        if scan is pl.scan_ipc:
+            table.head(1).collect()  # that a column is named twice shows only here
     except _PROBLEMS as problem:
         raise BadTable(
             f"{path.name} cannot be read: {_first_line(problem)}",
-            remedy="check that the file is complete and of the format its name says",
+            remedy="check that the file is complete, of the format its name says, and names no column twice",
             value=str(path),
         ) from problem
     if not names:
@@ -160,11 +162,11 @@ def require_columns(table: pl.LazyFrame, names: Iterable[str]) -> None:
             raise BadTable(f"the table has no column {name!r}", remedy=hint, value=name)
 
 
-def _broken(problem: Exception) -> BadTable:
+def _broken(problem: BaseException) -> BadTable:
     return BadTable(
         f"the table cannot be read to the end: {_first_line(problem)}", remedy="check that the file is complete"
     )
 
 
-def _first_line(problem: Exception) -> str:
+def _first_line(problem: BaseException) -> str:
     return str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__

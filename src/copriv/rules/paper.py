@@ -105,8 +105,7 @@ class PaperRule:
     ) -> PaperState:
         """Eqs. (5) and (7); an answer that comes late counts as if it were asked for now."""
         central, copies = state.central.copy(), state.copies.copy()
-        owner_step, weight, central_step = self.coefficients(owner)
-        meet(central, copies[owner], answer, owner_step, weight, central_step, *self.shape)
+        meet(central, copies[owner], answer, self.coefficients(owner), self.shape)
         central.flags.writeable = copies.flags.writeable = False
         return PaperState(central, copies, state.meetings + 1)
 
@@ -169,14 +168,15 @@ def meet(
     central: FloatArray,
     copy: FloatArray,
     answer: FloatArray,
-    owner_step: float,
-    weight: float,
-    central_step: float,
-    owner_share: float,
-    regularization: float,
-    limit: float,
+    coefficients: tuple[float, float, float],
+    shape: tuple[float, float, float],
 ) -> None:
-    """One meeting, in place on θ_L and θ_i: the one function that the learner and every simulation run."""
+    """One meeting, in place on θ_L and θ_i: the one function that the learner and every simulation run.
+
+    The last two are `PaperRule.coefficients` of the owner and `PaperRule.shape`.
+    """
+    owner_step, weight, central_step = coefficients
+    owner_share, regularization, limit = shape
     for j in range(central.size):
         middle = 0.5 * (central[j] + copy[j])
         pull = 2 * regularization * middle

@@ -54,11 +54,12 @@ class Answered(msgspec.Struct, frozen=True, tag_field="kind", tag="answered"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag_field="kind", tag="refused"):
-    """An owner has refused, and why."""
+    """An owner has refused, and why; the words are the owner's own, made plain."""
 
     number: int
     owner: str
     reason: str
+    words: str = ""
 
 
 class Charged(msgspec.Struct, frozen=True, tag_field="kind", tag="charged"):
@@ -102,7 +103,7 @@ def from_line(line: bytes) -> Event:
     r"""An event as it was written.
 
     >>> from_line(b'{"kind":"refused","number":2,"owner":"bank","reason":"exhausted"}\n')
-    Refused(number=2, owner='bank', reason='exhausted')
+    Refused(number=2, owner='bank', reason='exhausted', words='')
     """
     return _LINES.decode(line)
 

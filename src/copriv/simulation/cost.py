@@ -57,7 +57,7 @@ class Scene:
         return relative_fitness(self.objective.fitness(self.joint, theta), self.best)
 
 
-class Imitation(Protocol):
+class SimulatedNoise(Protocol):
     """Simulated noise of one owner."""
 
     @property
@@ -73,9 +73,9 @@ class Protection:
     """How owners protect answers: the norm of their clip, and the noise for so many records, such a clip, K answers."""
 
     norm: Norm
-    noise: Callable[[int, float, int], Imitation]
+    noise: Callable[[int, float, int], SimulatedNoise]
 
-    def of(self, records: Sequence[int], clip: float, answers: int) -> list[Imitation]:
+    def of(self, records: Sequence[int], clip: float, answers: int) -> list[SimulatedNoise]:
         """The noise of each owner."""
         made = {size: self.noise(size, clip, answers) for size in set(records)}
         return [made[size] for size in records]
@@ -85,7 +85,7 @@ def promised(guarantee: Guarantee, parameters: int) -> Protection:
     """The very noise that `make_commitment` gives under a guarantee: Laplace if it is pure, else Gaussian."""
     norm = mechanism_norm(guarantee)
 
-    def noise(records: int, clip: float, answers: int) -> Imitation:
+    def noise(records: int, clip: float, answers: int) -> SimulatedNoise:
         sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
         return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters).mechanism
 
@@ -95,7 +95,7 @@ def promised(guarantee: Guarantee, parameters: int) -> Protection:
 def radial(epsilon: float, parameters: int) -> Protection:
     """The K-norm mechanism under a pure ε."""
 
-    def noise(records: int, clip: float, answers: int) -> Imitation:
+    def noise(records: int, clip: float, answers: int) -> SimulatedNoise:
         sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=Norm.L2)
         return Radial(sensitivity.value * answers / epsilon, parameters)
 
@@ -145,7 +145,7 @@ def newton_prediction(
 
 
 def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
-    """ψ of public Newton in every run, and the clip, number of answers and ψ that were foreseen."""
+    """ψ of public Newton in every run, and the clip, number of answers and ψ that were predicted."""
     start = minimise(scene.objective, scene.public)
     plan = newton_prediction(scene, protection, start)
     rule = NewtonRule.of(

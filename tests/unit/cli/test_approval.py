@@ -107,6 +107,14 @@ def test_what_is_approved_is_served_and_the_way_to_the_broker_may_change(home):
     assert _refusal(home) is None
 
 
+def test_what_was_approved_before_files_had_a_format_is_still_approved(home):
+    for name in ("engagement.json", "approval.json"):
+        content = json.loads((home.folder / name).read_text())
+        assert content.pop("form") == dict.fromkeys(("encoding", "delimiter", "decimal", "dates"))
+        (home.folder / name).write_text(json.dumps(content))
+    assert _refusal(home) is None
+
+
 def _restore(kept):
     for path, content in kept.items():
         path.write_bytes(content)

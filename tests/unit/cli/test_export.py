@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.records import lending_like
 from copriv.report import export
 from copriv.runtime.rehearsal import free_port

@@ -1,5 +1,7 @@
 """CSV: one line is one record, the header decides how it is cut, and no quote swallows its neighbours."""
 
+import gzip
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -38,9 +40,10 @@ def _open(path, content):
     ],
 )
 def test_every_line_is_a_record(tmp_path, content, rows):
-    found = _open(tmp_path / "table.csv", content)
-    assert found.table.collect().rows() == rows
-    assert found.records == count_rows(found.table) == len(rows)
+    for name, written in (("table.csv", content), ("table.csv.gz", gzip.compress(content))):
+        found = _open(tmp_path / name, written)
+        assert found.table.collect().rows() == rows
+        assert found.records == count_rows(found.table) == len(rows)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """Kinds of files, as their names say it; what a person is told about them, and what is refused with which remedy."""
 
 import gzip
+from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from copriv.errors import BadTable
+from copriv.records import table
+from copriv.records.column import WRITTEN_DATES
 from copriv.records.file_format import FileFormat, parse_format
 from copriv.records.table import count_rows, open_table
 
@@ -29,6 +33,17 @@ def test_files_are_what_their_names_say(tmp_path, name):
     path.write_bytes(gzip.compress(content) if name.lower().endswith("gz") else content)
     assert open_table(path).collect().equals(FRAME)
     assert open_table(path).slice(1, 1).collect(engine="streaming").equals(FRAME[1:])
+
+
+def test_the_page_about_files_names_every_kind():
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-your-file.md").read_text()
+    for suffix in (*table._CSV, *table._JSON_LINES, *table._PARQUET, *table._ARROW, *table._UNPACK, ".gz"):
+        assert f"`{suffix}`" in page
+    for name in FileFormat.__struct_fields__:
+        assert f"`--{name} " in page
+        assert f"`{name}=" in page
+    for form in WRITTEN_DATES.values():
+        assert f"`{date(2012, 12, 31).strftime(form)}`" in page
 
 
 @pytest.mark.parametrize(
@@ -137,3 +152,15 @@ def test_what_does_not_apply_to_a_kind_of_file_is_ignored(tmp_path):
     (tmp_path / "t.jsonl").write_bytes(b'{"n": 1.234, "d": "31.12.2012"}\n')
     assert open_table(tmp_path / "t.jsonl", form).select("n", "d").collect().rows() == [("1.234", "2012-12-31")]
     assert count_rows(open_table(tmp_path / "t.jsonl", form)) == 1
+
+
+def test_columns_named_twice_are_refused_in_every_kind_of_file(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    twice = pa.table([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
+    parquet.write_table(twice, tmp_path / "t.parquet")
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, twice.schema) as writer:
+        writer.write_table(twice)
+    for name in ("t.parquet", "t.arrow"):
+        with pytest.raises(BadTable, match=f"{name} cannot be read") as caught:
+            open_table(tmp_path / name)
+        assert "twice" in caught.value.remedy

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from copriv.cli.approval_screen import TITLE, present
-from copriv.cli.study_sheet import study_rows
 from copriv.errors import BadInput
 from copriv.owner.approval import Subject
 from copriv.owner.workspace import Enrollment, prepare
@@ -18,6 +16,8 @@ from copriv.protocol.study_file import StudyFile, dictionary_digest
 from copriv.records.file_format import FileFormat
 from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
+from copriv.report.approval_screen import TITLE, present
+from copriv.report.study_sheet import study_rows
 
 HOSTILE = "age\x1b[2J\x1b[1;1H[bold red]safe[/] \u202e"
 

@@ -1,4 +1,4 @@
-"""What `copriv owner request` and `renew` do: a key that never leaves this folder, and certificates for it."""
+"""What `copriv owner request` and `renew` do: a key that never leaves its folder, and certificates for it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,36 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import typer
 
-from copriv.cli.expiry import Expiry, expiry_of
 from copriv.errors import BadInput
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.transport.certificates import fingerprint, require_valid, split
 from copriv.transport.credentials import credentials_text, read_credentials
+from copriv.transport.expiry import Expiry, expiry_of
 from copriv.transport.invitation import Invitation, read_invitation
 from copriv.transport.pending import Pending, require_room_for_request
 from copriv.transport.request import make_request, request_text
 
 
-def run_request(name: str, folder: Path, out: Path, *, again: bool, as_json: bool) -> None:
-    """Make a key and keep it; write the request, which holds no secret."""
+class Requested(msgspec.Struct):
+    """A request for a certificate; it holds no secret, and the key is in the folder."""
+
+    owner: str
+    request: str
+    fingerprint: str
+    folder: str
+
+
+class Renewed(msgspec.Struct):
+    """A folder with a new certificate, and where its broker is."""
+
+    owner: str
+    folder: str
+    broker: str
+
+
+def request_certificate(name: str, folder: Path, out: Path, *, again: bool) -> Requested:
+    """Make a key and keep it, and write the request, which holds no secret."""
     require_room_for_request(folder, again=again)
     if (folder / "engagement.json").is_file() and OwnerWorkspace(folder).engagement.owner != name:
         owner = OwnerWorkspace(folder).engagement.owner
@@ -29,16 +45,10 @@ def run_request(name: str, folder: Path, out: Path, *, again: bool, as_json: boo
     key, request = make_request(name)
     Pending(folder).keep(key, request)
     out.write_text(request_text(request), encoding="utf-8")
-    told = {"owner": name, "request": str(out), "fingerprint": request.fingerprint, "folder": str(folder)}
-    words = (
-        f"the request of {name} is {out}: send it to the learner; it holds no secret, and the key stays in {folder}\n"
-        f"fingerprint: {request.fingerprint}\n"
-        "read it out over the telephone: `copriv learner approve` must show the same"
-    )
-    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+    return Requested(name, str(out), request.fingerprint, str(folder))
 
 
-def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
+def renew_certificate(invitation_file: Path, folder: Path) -> Renewed:
     """Take over a new certificate for the same study; records, promise and ledger stay as they are."""
     home, invitation = OwnerWorkspace(folder), read_invitation(invitation_file)
     require_valid(invitation.certificate, datetime.now(UTC))
@@ -53,9 +63,7 @@ def run_renew(invitation_file: Path, folder: Path, *, as_json: bool) -> None:
                 value=given,
             )
     home.renew(invitation.host, invitation.port, secrets_of(invitation, folder))
-    told = {"owner": invitation.owner, "folder": str(folder), "broker": f"{invitation.host}:{invitation.port}"}
-    words = f"{folder} has a new certificate; everything else is as it was\nnext: copriv owner serve --folder {folder}"
-    typer.echo(msgspec.json.encode(told).decode() if as_json else words)
+    return Renewed(invitation.owner, str(folder), f"{invitation.host}:{invitation.port}")
 
 
 def secrets_of(invitation: Invitation, folder: Path) -> dict[str, str]:

@@ -12,18 +12,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from copriv.cli.study_origin import origin_rows
-from copriv.cli.study_sheet import study_rows
-from copriv.cli.warning import warn
 from copriv.losses.moments import moment_count
 from copriv.owner.workspace import Enrollment, Prepared
 from copriv.privacy.weakness import weakness
 from copriv.protocol.commitment import Commitment, QueryBudget
 from copriv.protocol.terms import Terms
-from copriv.protocol.text import plain, quoted
+from copriv.protocol.text import plain, quoted, squeezed
+from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.study_sheet import study_rows
+from copriv.report.warning import warn
 
 TITLE = "What you are asked to approve"
 _LONGEST_PATH = 4096
+_LONGEST_ORIGIN = 400
 _ACCOUNTANTS = {
     "pure": "ε of all answers, added up",
     "zcdp": "zcdp, zero-concentrated privacy of all answers",
@@ -66,6 +67,14 @@ def screen_rows(prepared: Prepared) -> list[tuple[str, str]]:
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
         *_own_rows(engagement, prepared.sample.records),
         *part_rows(prepared.commitment, terms.parameters),
+    ]
+
+
+def origin_rows(terms: Terms) -> list[tuple[str, str]]:
+    """Who asks, and which public rows the study was drafted from; names are the learner's choice, shown as text."""
+    return [
+        ("learner", quoted(terms.learner) if terms.learner else NOT_NAMED),
+        ("public rows", squeezed(terms.public.words, _LONGEST_ORIGIN)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""How `copriv learner run` trains: meeting by meeting, from and to the checkpoint.
+"""How a learner trains with owners elsewhere: meeting by meeting, from and to the checkpoint.
 
 Whoever is caught lying is expelled: the study goes on at once as if that owner had never been on the roster.
 """
@@ -6,13 +6,10 @@ Whoever is caught lying is expelled: the study goes on at once as if that owner 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from rich.console import Console
-
-from copriv.cli.progress import bar
 from copriv.errors import CoprivError
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
@@ -21,18 +18,24 @@ from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import NoiseModel, Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.losses.sample import Sample
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
-from copriv.protocol.messages import Answer
+from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.terms import Terms
-from copriv.report.network_run import commitment_of
+from copriv.protocol.text import plain
 from copriv.rules.paper import PaperRule
 from copriv.rules.rule import Rule
+from copriv.runtime.events import Answered, Met, Progress, Refused
+from copriv.runtime.network_events import Began, Finished, TellNetwork
+from copriv.runtime.network_events import Expelled as ExpelledNow
 from copriv.schedule.trace import Trace
 from copriv.transport.nats_learner import NatsLearner
 
 _ENOUGH_TROUBLE = 3
 _MOST_REFUSALS = 10
 _MODELS_KEPT = 200
+_LONGEST_WORDS = 1000
+_STAGE = "training, meeting by meeting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Trainer:
     Args:
         terms: of the study.
         company: the owners.
-        console: where notes go.
+        tell: is told what happens.
         checkpoint: where the run is kept.
         roster: the owners with which it began.
         public: the public rows, if there are any.
@@ -63,7 +66,7 @@ class Trainer:
 
     terms: Terms
     company: NatsLearner
-    console: Console
+    tell: TellNetwork
     checkpoint: Checkpoint
     roster: Roster
     public: Sample | None
@@ -73,20 +76,21 @@ class Trainer:
     def run(self) -> Trained:
         """Meet owner after owner until the study ends."""
         log = self.checkpoint.log()
+        self.tell(Began(self._left().names))
         for out in self.checkpoint.expelled():
             self.company.expel(out.owner, {})
+            self.tell(ExpelledNow(out.number, out.owner, plain(out.why, _LONGEST_WORDS)))
         self.company.begin(_by_name(self._left()), elapsed=log[-1].time if log else 0.0)
-        trouble = Trouble(self.company, self.console, self._left(), self._most_refusals())
+        trouble = Trouble(self.company, self.tell, self._left(), self._most_refusals())
         for entry in log:
-            trouble.note(entry.owner, entry.outcome, "")
-        with bar(self.console, "training, meeting by meeting") as tell:
-            while (learning := self._stretch(trouble, tell)) is None:
-                pass
+            trouble.count(entry.owner, entry.outcome)
+        while (learning := self._stretch(trouble)) is None:
+            pass
         self.checkpoint.flush()
         position = self.checkpoint.position(learning.rule) or learning.start()
         return Trained(learning, self.checkpoint, position, self._left(), tuple(self.checkpoint.expelled()))
 
-    def _stretch(self, trouble: Trouble, tell: Callable[[int, int], None]) -> Session[Any] | None:
+    def _stretch(self, trouble: Trouble) -> Session[Any] | None:
         """Train until the study ends, or (None) until somebody is caught lying."""
         left = self._left()
         learning, horizon = self._learning(left), self._horizon(left)
@@ -99,10 +103,19 @@ class Trainer:
             _keep(self.checkpoint, learning.rule, iteration, horizon, live=self.trace is None)
             if isinstance(iteration.reply, Answer):
                 keep_receipt(self.receipts, left, iteration.reply)
-            outcome, words = ("answer", "") if refusal is None else (refusal.reason, refusal.text)
-            trouble.note(iteration.query.owner, outcome, words)
-            tell(iteration.number, horizon)
+            self._tell_of(iteration)
+            trouble.count(iteration.query.owner, "answer" if refusal is None else refusal.reason)
+            self.tell(Progress(_STAGE, iteration.number, horizon))
         return learning
+
+    def _tell_of(self, iteration: Iteration[Any]) -> None:
+        """Who was met, and what came of it."""
+        number, owner, refusal = iteration.number, iteration.query.owner, iteration.refusal
+        self.tell(Met(number, owner))
+        if refusal is None:
+            self.tell(Answered(number, owner))
+        else:
+            self.tell(refused(number, refusal))
 
     def _counts_meetings(self) -> bool:
         """Algorithm 1 counts every meeting; the other rules end with the last answer, whoever refuses before."""
@@ -168,12 +181,7 @@ class Trainer:
     def _expel(self, iteration: Iteration[Any], why: str) -> None:
         """Go on as if an owner had never been there: on record first, then in memory."""
         owner = iteration.query.owner
-        self.console.print(
-            f"note: {owner} is expelled, and its answers are taken out: {why}",
-            style="bold",
-            markup=False,
-            highlight=False,
-        )
+        self.tell(ExpelledNow(iteration.number, owner, plain(why, _LONGEST_WORDS)))
         self.checkpoint.flush()
         left = self._left().without({owner})
         answers = self.checkpoint.answers()
@@ -182,14 +190,24 @@ class Trainer:
         self.company.expel(owner, _by_name(left))
 
 
+class Crowd(Protocol):
+    """Who is met, and who is not."""
+
+    def dismiss(self, owner: str) -> None:
+        """Never meet this owner again."""
+
+    def send_away(self, owner: str) -> None:
+        """Do not meet this owner again until another process of it says hello."""
+
+
 class Trouble:
     """What owners refuse: who is spent is left in peace, who cannot answer is not asked until it was started again.
 
     Whoever refuses again and again, however often it is started, is not asked any more: after `most` refusals.
     """
 
-    def __init__(self, company: NatsLearner, console: Console, roster: Roster, most: int = _MOST_REFUSALS) -> None:
-        self._company, self._console, self._most = company, console, most
+    def __init__(self, company: Crowd, tell: TellNetwork, roster: Roster, most: int = _MOST_REFUSALS) -> None:
+        self._company, self._tell, self._most = company, tell, most
         self._caps = {hello.owner: hello.answers for hello in roster.owners}
         self._answers: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
@@ -203,23 +221,29 @@ class Trouble:
         self._counts.pop(owner, None)
         self._caps.pop(owner, None)
 
-    def note(self, owner: str, outcome: str, text: str) -> None:
+    def count(self, owner: str, outcome: str) -> None:
         """Take note of what a meeting came to."""
         if owner not in self._caps:
             return
         if outcome == "answer":
             self._answers[owner] += 1
             if self._answers[owner] >= self._caps[owner]:
-                self._company.dismiss(owner)
+                self._finish(owner)
             return
         self._counts[owner] += 1
-        if text:
-            words = f"note: {owner} refuses ({outcome}): {text}"
-            self._console.print(words, style="dim", markup=False, highlight=False)
         if outcome == "exhausted" or self._counts[owner] >= self._most:
-            self._company.dismiss(owner)
+            self._finish(owner)
         elif outcome != "failed" or self._counts[owner] % _ENOUGH_TROUBLE == 0:
             self._company.send_away(owner)
+
+    def _finish(self, owner: str) -> None:
+        self._company.dismiss(owner)
+        self._tell(Finished(owner))
+
+
+def refused(number: int, refusal: Refusal) -> Refused:
+    """A refusal as it is told: the words are an owner's, and made plain."""
+    return Refused(number, refusal.owner, refusal.reason, plain(refusal.text, _LONGEST_WORDS))
 
 
 def keep_receipt(receipts: ReceiptStore, roster: Roster, answer: Answer) -> None:

@@ -1,21 +1,17 @@
-"""What `copriv owner status` does: what is promised, spent and left, and the last contact."""
+"""What `copriv owner status` tells: what is promised, spent and left, and the last contact."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import msgspec
-import typer
 
-from copriv.cli.expiry import Expiry, warnings_of, words_of
-from copriv.cli.owner_request import expiries_of
-from copriv.cli.study_origin import NOT_NAMED
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
-from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, written
+from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.privacy.weakness import weakness
-from copriv.protocol.text import plain, quoted
+from copriv.runtime.owner_request import expiries_of
+from copriv.transport.expiry import Expiry
 
 
 class OwnerStatus(msgspec.Struct):
@@ -42,35 +38,8 @@ class OwnerStatus(msgspec.Struct):
     certificates: list[Expiry]
 
 
-def run_status(folder: Path, *, as_json: bool) -> None:
-    """Show what is promised, spent and left."""
-    home = OwnerWorkspace(folder)
-    status = _status(home)
-    if as_json:
-        typer.echo(msgspec.json.encode(status).decode())
-        return
-    contact = (
-        f"{plain(status.last_contact)}: {plain(status.last_word or '', 200)}" if status.last_contact else "none yet"
-    )
-    for name, value in (
-        ("owner", f"{plain(status.owner)} in {quoted(status.study)}{'' if status.approved else ' (NOT APPROVED)'}"),
-        ("terms", status.terms),
-        ("promised", home.engagement.guarantee.words),
-        ("spent", f"ε = {_shown(status.epsilon_spent)}, {status.answers} answers"),
-        ("left", f"ε = {_shown(status.epsilon_left)}, {status.answers_left} answers"),
-        *([("beware", status.weakness)] if status.weakness else []),
-        ("learner", quoted(status.learner) if status.learner else NOT_NAMED),
-        ("broker", plain(status.broker, 300)),
-        ("contact", contact),
-        ("model", "received" if status.model else "not yet"),
-        ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
-    ):
-        typer.echo(f"  {name:<9} {value}")
-    for warning in warnings_of(status.certificates, "it renews itself while `copriv owner serve` and the learner run"):
-        typer.echo(warning)
-
-
-def _status(home: OwnerWorkspace) -> OwnerStatus:
+def owner_status(home: OwnerWorkspace) -> OwnerStatus:
+    """Where the owner of a folder stands."""
     engagement, terms = home.engagement, home.study.terms
     guarantee, left = engagement.guarantee, _remaining(home)
     contact, approval = home.last_contact(), home.approval()
@@ -103,8 +72,3 @@ def _remaining(home: OwnerWorkspace) -> Remaining:
     commitment = commitment_of(home.engagement, terms, (approval.records if approval else 0) or 1)
     with closing(home.open_ledger()) as ledger:
         return remaining(ledger.book(), ledger.entries(), commitment, terms.digest())
-
-
-def _shown(epsilon: float) -> str:
-    """To the nearest billionth."""
-    return written(round(epsilon * NANO))
