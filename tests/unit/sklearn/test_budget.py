@@ -28,7 +28,7 @@ ROOM = 3
 class InMemory(ConsortiumRegressor):
     """The broken twin: it carries its budget with it, so that every copy has one of its own."""
 
-    def fit(self, X, y, owner=None):  # noqa: ARG002
+    def fit(self, X, y, owner=None):
         one = Amount(10**9, "epsilon")
         if not hasattr(self, "book"):
             self.book = MemoryLedger(begin("twin", "none", Guarantee.of(ROOM)))
