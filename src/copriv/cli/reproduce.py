@@ -67,7 +67,7 @@ def reproduce(options: ReproduceOptions) -> None:
 
     from copriv.api.reproduce import reproduce as run
     from copriv.cli.progress import Teller
-    from copriv.reproduction.terminal import show
+    from copriv.report.findings import show
 
     settings = {name: value for name, value in vars(options).items() if name not in ("study", "as_json")}
     with Teller(Console(stderr=True)) as tell:

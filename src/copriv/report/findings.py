@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
+from typing import Protocol
 
 from rich.console import Console
 from rich.table import Table
 
-from copriv.reproduction.study import Finding
-
 _LONGEST = 300
+
+
+class Finding(Protocol):
+    """What the paper says of one thing, what a run shows, and whether the two agree."""
+
+    @property
+    def paper(self) -> str:
+        """What the paper says."""
+
+    @property
+    def ours(self) -> str:
+        """What a run shows."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether they agree."""
 
 
 def findings_table(findings: Sequence[tuple[str, Finding]]) -> Table:
