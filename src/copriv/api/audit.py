@@ -69,6 +69,9 @@ _DEFAULTS = AuditSettings(
 class Audit:
     """All tests of one claim.
 
+    >>> Audit(True, Guarantee.of(1), "laplace", (), (), 0.0).to_dict()["claimed"]
+    {'epsilon': 1.0, 'delta': 0.0, 'unit': 'record', 'adjacency': 'replace-one'}
+
     Args:
         passed: whether the claim stands.
         guarantee: what is claimed.

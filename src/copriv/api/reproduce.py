@@ -77,6 +77,10 @@ _DEFAULTS = ReproduceSettings(
 class Reproduction:
     """What the paper says and what this run shows, with the tables behind the figures.
 
+    >>> finding = Finding("ψ falls", "it rises", False, "by a factor of 3")
+    >>> Reproduction((("a0", finding),), {}, "valid", 2, 20, None, 0.1).to_polars()["gap"].to_list()
+    ['by a factor of 3']
+
     Args:
         findings: for each figure, what the paper says of it, what this run shows, and whether they agree.
         tables: the numbers of each figure.

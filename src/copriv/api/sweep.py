@@ -64,6 +64,9 @@ class Execution:
 class Sweep:
     """What came of a grid: a row for each training, in the order of the grid.
 
+    >>> Sweep({"epsilon": (1,)}, ({"epsilon": 1, "problem": None},), simulated=True, folder=None, files=(), reused=0)
+    Sweep(over epsilon; simulated, not private: 1 training with seeded noise, nothing was charged)
+
     Args:
         axes: what was varied, and over which values.
         rows: settings and figures of each training; figures are measured on the records, and not private.
@@ -103,7 +106,7 @@ class Sweep:
 
     def __repr__(self) -> str:
         varied = ", ".join(self.axes) or "nothing"
-        return f"Sweep({len(self.rows)} trainings over {varied}; {self.statement})"
+        return f"Sweep(over {varied}; {self.statement})"
 
     def _repr_html_(self) -> str:
         table: str = self.to_polars()._repr_html_()
@@ -239,7 +242,7 @@ def _plan_in_words(trainings: int, done: int, how: Execution) -> str:
     noise = "simulated, not private" if how.simulate else "real noise"
     before = f", {done} of them done before" if done else ""
     kept = "" if how.out is None else f"; if it is interrupted, the same command goes on from {how.out}"
-    return f"{trainings} trainings ({noise}){before}{kept}"
+    return f"{trainings} training{'' if trainings == 1 else 's'} ({noise}){before}{kept}"
 
 
 def _require_some(rows: Sequence[Row], tell: Tell) -> None:

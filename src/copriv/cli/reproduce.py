@@ -67,7 +67,7 @@ def reproduce(options: ReproduceOptions) -> None:
 
     from copriv.api.reproduce import reproduce as run
     from copriv.cli.progress import Teller
-    from copriv.report.findings import show
+    from copriv.report.findings_table import show
 
     settings = {name: value for name, value in vars(options).items() if name not in ("study", "as_json")}
     with Teller(Console(stderr=True)) as tell:
@@ -75,4 +75,5 @@ def reproduce(options: ReproduceOptions) -> None:
     if options.as_json:
         typer.echo(msgspec.json.encode(told.to_dict()).decode())
     else:
-        show(told.findings, told.page, told.seconds, Console())
+        findings = [(figure, each.paper, each.ours, each.verdict) for figure, each in told.findings]
+        show(findings, told.page, told.seconds, Console())

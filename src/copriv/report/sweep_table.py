@@ -32,14 +32,18 @@ def statement_of(rows: Sequence[Mapping[str, Any]], *, simulated: bool) -> str:
     """What the noise protects, and what was spent."""
     trained = [row for row in rows if not row.get("problem")]
     if simulated:
-        return f"simulated, not private: {len(trained)} trainings with seeded noise, nothing was charged"
+        return f"simulated, not private: {_count(trained)} with seeded noise, nothing was charged"
     epsilon = sum(row["epsilon_promised"] for row in trained)
     delta = sum(row["delta_promised"] for row in trained)
     unit, adjacency = trained[0]["unit"], trained[0]["adjacency"]
     return (
-        f"real noise: {len(trained)} trainings, each charged to the records; together at most "
+        f"real noise: {_count(trained)}, each charged to the records; together at most "
         f"ε = {epsilon:g}, δ = {delta:g} for one {unit} ({adjacency})"
     )
+
+
+def _count(rows: Sequence[object]) -> str:
+    return "1 training" if len(rows) == 1 else f"{len(rows)} trainings"
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
