@@ -9,9 +9,10 @@ from benchmarks.datasets import LATE, scenes, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
+from copriv.planning.newton_cost import newton_prediction
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.newton import NewtonRule, NewtonState
-from copriv.simulation.cost import Scene, newton_prediction, promised, simulate_rule
+from copriv.simulation.cost import Scene, promised, simulate_rule
 from copriv.vectors import FloatArray, IntArray
 
 EPSILONS = (0.1, 1.0, 10.0)

@@ -158,6 +158,8 @@ def _tell(known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: f
     view, found = known.evidence.view, candidate.forecast
     singular = f"the public rows do not vary in {view.singular} directions: there the regularizer decides"
     low, high = scenario.epsilon_range
+    delta = candidate.setting.guarantees[0].delta
+    pure = f"one pure answer costs less than what δ = {scenario.delta:g} buys: owners would promise δ = 0"
     return ForecastTold(
         relative_fitness=found.relative_fitness,
         interval=found.interval,
@@ -174,14 +176,18 @@ def _tell(known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: f
         owners=scenario.owners,
         records=scenario.total,
         epsilon=low if low == high else (low, high),
-        delta=scenario.delta,
+        delta=delta,
         loss=known.evidence.objective.loss.name,
         public=PublicTold(view.sample.records, view.public_model(scenario.total)),
         heterogeneity=scenario.heterogeneity,
         target=known.dictionary.target.name,
         seed=known.spec.seed,
         caveats=list(found.caveats),
-        notices=[*known.notices, *([singular] if view.singular else [])],
+        notices=[
+            *known.notices,
+            *([singular] if view.singular else []),
+            *([pure] if delta != scenario.delta else []),
+        ],
     )
 
 

@@ -19,7 +19,7 @@ from copriv.planning.outside import expect_outside
 from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.public_simulation import simulate_on_public
 from copriv.planning.setting import Setting
-from copriv.planning.statistics_simulation import expect_statistics
+from copriv.planning.statistics_simulation import costs_of_rests, expect_statistics
 from copriv.schedule.poisson import likely_answers
 
 RUNS = 20
@@ -27,6 +27,8 @@ RUNS = 20
 _CLIPPED = 0.01
 # Where moments do not hold, what they say of owners' differences counts if they are not this far off altogether.
 _FAR_OFF = 10.0
+# Of a rule from outside, the spread of its simulated runs is all that is known.
+_KNOWN = frozenset({"newton", "statistics", "paper", "averaged"})
 UNKNOWN = Forecast(math.nan, math.nan, math.nan, ("nothing is forecast without public rows",))
 
 
@@ -43,22 +45,24 @@ def expect(setting: Setting, evidence: PublicEvidence | None, seed: int) -> Fore
     return expect_outside(setting, evidence, seed)
 
 
-def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None) -> Forecast:
+def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None, seed: int) -> Forecast:
     """The same with what a finite public sample leaves open, found by leaving out a group of rows after another."""
-    if evidence is None or setting.terms.rule not in {"newton", "paper", "averaged"}:
+    if evidence is None or setting.terms.rule not in _KNOWN:
         return draft
     if not evidence.enough:
         return replace(draft, caveats=(*draft.caveats, "too few public rows for a standard error"))
-    share = _relative_error(setting, evidence)
+    share = _relative_error(setting, evidence, seed)
     return replace(draft, standard_error=math.hypot(draft.standard_error, share * draft.relative_fitness))
 
 
-def _relative_error(setting: Setting, evidence: PublicEvidence) -> float:
-    """The standard error over what it is of, by closed form or by moments; at most 1."""
+def _relative_error(setting: Setting, evidence: PublicEvidence, seed: int) -> float:
+    """The standard error over what it is of, by closed form, moments or the same noise; at most 1."""
     if setting.terms.rule == "newton":
         units = {setting.answers[0]: _units(setting)}
         rests = evidence.newton_rests(setting.norm, setting.clip)
         costs = [rest.best(setting.records, units, setting.heterogeneity).cost for rest in rests]
+    elif setting.terms.rule == "statistics":
+        costs = costs_of_rests(setting, evidence, seed)
     else:
         search, total = step_search(setting, evidence), sum(setting.records)
         costs = [search.end(rest.landscape(total), setting.terms.step) for rest in evidence.view.rests]

@@ -27,7 +27,7 @@ _STEPS, _STRIDE = 14, 3
 _HOPELESS = 50.0
 # Moments are a few per cent off for the squared loss; for others they are those of a parabola.
 _MARGINS = {"squared": 1.5}
-_WIDE_MARGIN = 4.0
+_WIDE_MARGIN = 2.0
 
 
 def outclassed(outline: Outline, rule: str, beaten: float) -> bool:

@@ -89,5 +89,5 @@ def _ordered(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _completed(outline: Outline, candidate: Candidate) -> Candidate:
-    forecast = with_standard_error(candidate.forecast, candidate.setting, outline.evidence)
+    forecast = with_standard_error(candidate.forecast, candidate.setting, outline.evidence, outline.spec.seed)
     return replace(candidate, forecast=forecast)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from copriv.entropy import seeded
-from copriv.forecast.forecast import Forecast, spread_of_rests
+from copriv.forecast.forecast import Forecast
 from copriv.losses.moments import moment_count, pack_moments
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
@@ -19,15 +19,16 @@ _TRIALS = 24
 
 
 def expect_statistics(setting: Setting, evidence: PublicEvidence, seed: int) -> Forecast:
-    """The mean ψ on the public rows, its deviation, and its standard error, with the same noise on every rest."""
+    """The mean ψ on the public rows, its deviation, and the standard error that so few trials leave."""
+    psi = _costs(_rule(setting), setting, evidence.sample, _noise(setting, seed))
+    spread, mean = float(psi.std(ddof=1)), max(float(psi.mean()), float(np.finfo(float).tiny))
+    return Forecast(mean, spread, spread / float(np.sqrt(psi.size)))
+
+
+def costs_of_rests(setting: Setting, evidence: PublicEvidence, seed: int) -> list[float]:
+    """The mean ψ without one group of public rows after another, with the same noise on each."""
     rule, noise = _rule(setting), _noise(setting, seed)
-    psi = _costs(rule, setting, evidence.sample, noise)
-    chance = float(psi.std(ddof=1)) / np.sqrt(psi.size)
-    mean = max(float(psi.mean()), float(np.finfo(float).tiny))
-    if not evidence.enough:
-        return Forecast(mean, float(psi.std(ddof=1)), chance, ("too few public rows for a standard error",))
-    rests = [float(_costs(rule, setting, rest.sample, noise).mean()) for rest in evidence.view.rests]
-    return Forecast(mean, float(psi.std(ddof=1)), float(np.hypot(chance, spread_of_rests(rests))))
+    return [float(_costs(rule, setting, rest.sample, noise).mean()) for rest in evidence.view.rests]
 
 
 def _rule(setting: Setting) -> StatisticsRule:

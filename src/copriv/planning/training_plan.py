@@ -79,12 +79,15 @@ def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
 
 
 def commit(setting: Setting) -> tuple[Commitment, ...]:
-    """What each owner promises."""
-    owners = zip(setting.guarantees, setting.records, setting.answers, strict=True)
-    return tuple(
-        make_commitment(setting.terms, guarantee, records=records, answers=most, accountant=setting.accountant)
-        for guarantee, records, most in owners
-    )
+    """What each owner promises; owners alike promise the same."""
+    owners = list(zip(setting.guarantees, setting.records, setting.answers, strict=True))
+    made = {
+        (guarantee, records, most): make_commitment(
+            setting.terms, guarantee, records=records, answers=most, accountant=setting.accountant
+        )
+        for guarantee, records, most in set(owners)
+    }
+    return tuple(made[owner] for owner in owners)
 
 
 def schedule(setting: Setting, seed: int) -> Trace:

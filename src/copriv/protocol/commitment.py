@@ -168,6 +168,15 @@ def expect_noise_std(
     )
 
 
+def calibrate_gradients(
+    guarantee: Guarantee, *, clip: float, records: int, parameters: int, answers: int
+) -> Calibration:
+    """The noise of so many average gradients, if nothing else is asked for."""
+    norm = mechanism_norm(guarantee)
+    sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
+    return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
+
+
 def commitment_clip(terms: Terms, norm: Norm) -> float:
     """The clip that owners keep: the terms', or what no gradient can exceed if that is less."""
     return _gradients(terms, terms.objective(), 1, norm)[0]
