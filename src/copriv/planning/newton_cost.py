@@ -21,7 +21,7 @@ def newton_prediction(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
+        noise_std={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
         norm=protection.norm,
         start=start,
     )
@@ -35,7 +35,7 @@ def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) 
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        noise_std=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,
