@@ -21,7 +21,7 @@ def newton_prediction(
         scene.public,
         scene.objective,
         records=scene.records,
-        noise_std={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
+        deviations={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
         norm=protection.norm,
         start=start,
     )
