@@ -27,7 +27,7 @@ from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split, all_public, require_no_conflict, split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.privacy.guarantee import Amount, Guarantee, Measure
 from copriv.protocol.public_rows import PublicRows
 from copriv.runtime.local_dataset import fingerprint_of
 from copriv.sklearn.refusal import Refusal, refusing
@@ -103,6 +103,12 @@ def open_budget(path: str | Path, epsilon: float | str, delta: float = 0.0, acco
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         SqliteLedger.create(place, begin(place.stem, "none yet", guarantee, accountant)).close()
     return str(place)
+
+
+def currencies_of(ledger: str | Path) -> tuple[Measure, ...]:
+    """In which a ledger can pay: ε for Laplace noise, ρ for Gaussian noise."""
+    with closing(_open(Path(ledger))) as opened:
+        return tuple(opened.book().accounts)
 
 
 def pay(ledger: str | Path | None, rows: Rows, public: Rows | None, bill: Bill) -> Paid:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from copriv.planning.training_spec import RuleChoice
 from copriv.privacy.guarantee import Guarantee
 from copriv.sklearn.fitting import fit_line
 from copriv.sklearn.given import Given
@@ -39,7 +40,7 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         bounds: tuple[Any, Any] | None = None,
         ledger: str | Path | None = None,
         simulate: bool = False,
-        rule: str = "auto",
+        rule: RuleChoice = "auto",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -87,7 +88,7 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.owners_ = np.unique(problem.owners)
         self.fill_ = outcome.line.fill
         self.spent_ = outcome.spent
-        self.forecast_ = outcome.predicted
+        self.forecast_ = outcome.forecast
         self.statement_ = outcome.statement
         self.n_iter_ = outcome.questions
         return self
@@ -123,14 +124,15 @@ class ConsortiumRegressor(RegressorMixin, _Consortium):  # type: ignore[misc]
         ledger: the file of a budget, as `open_budget` makes it; clones, pickles and parallel fits all pay from it.
             None for the ledger that the records have in the user's registry, as in `copriv train`.
         simulate: noise from a seed, no ledger: not private.
-        rule: auto, newton, statistics, averaged or paper.
+        rule: auto, newton, statistics, averaged, paper, or one from outside, by its name or its entry.
         settings: everything else, by name: see `Settings`.
 
     Attributes:
         coef_: slopes in the units of X.
         intercept_: predict(X) is X @ coef_ + intercept_.
         spent_: what the fit cost.
-        forecast_: ψ, the relative excess loss, as the public rows foretell it; NaN without public rows.
+        forecast_: ψ, the relative excess loss, as the public rows foretell it: relative_fitness, interval, caveats; NaN
+            without public rows.
         statement_: what is promised, and what is not covered.
         owners_: whose records they are.
         n_iter_: questions to owners.
@@ -186,7 +188,7 @@ class ConsortiumClassifier(ClassifierMixin, _Consortium):  # type: ignore[misc]
         ledger: the file of a budget, as `open_budget` makes it; clones, pickles and parallel fits all pay from it.
             None for the ledger that the records have in the user's registry, as in `copriv train`.
         simulate: noise from a seed, no ledger: not private.
-        rule: auto, newton, statistics, averaged or paper.
+        rule: auto, newton, statistics, averaged, paper, or one from outside, by its name or its entry.
         settings: everything else, by name: see `Settings`.
 
     Attributes:
@@ -195,7 +197,8 @@ class ConsortiumClassifier(ClassifierMixin, _Consortium):  # type: ignore[misc]
         coef_: slopes in the units of X.
         intercept_: decision_function(X) is X @ coef_ + intercept_.
         spent_: what the fit cost.
-        forecast_: ψ, the relative excess loss, as the public rows foretell it; NaN without public rows.
+        forecast_: ψ, the relative excess loss, as the public rows foretell it: relative_fitness, interval, caveats; NaN
+            without public rows.
         statement_: what is promised, and what is not covered.
         owners_: whose records they are.
         n_iter_: questions to owners.

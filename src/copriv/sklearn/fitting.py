@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from copriv.errors import ProtocolError
+from copriv.forecast.forecast import Forecast
 from copriv.owner.ledger import Ledger
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
-from copriv.planning.training_plan import Noise, TrainingPlan, design
-from copriv.privacy.guarantee import Guarantee
+from copriv.planning.training_plan import Noise, TrainingPlan
+from copriv.privacy.guarantee import Guarantee, Measure
 from copriv.protocol.commitment import Commitment, main_kind
 from copriv.records.load import OwnerSample
 from copriv.runtime.local import Consortium, assemble, run
-from copriv.sklearn.charging import Bill, Paid, Rows, column_names, pay
+from copriv.sklearn.charging import Bill, Paid, Rows, column_names, currencies_of, pay
+from copriv.sklearn.planned import plan_payable
 from copriv.sklearn.problem import Problem, Promise
 from copriv.sklearn.rows import Line, intake_of, line_of, sample_of
 from copriv.sklearn.settings import training_spec
 from copriv.sklearn.statement import Spent, state
 from copriv.vectors import FloatArray
 
+_NOTHING_KNOWN = Forecast(math.nan, math.nan, math.nan)
 # Compiled passes use all cores. Under some of numba's threading layers, two threads that do so end the process.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a fit leads to; `predicted` is the ψ that the public rows foretell, NaN where there are none."""
+    """What a fit leads to; of `forecast` nothing is known where there are no public rows."""
 
     line: Line
     spent: Spent
-    predicted: float
+    forecast: Forecast
     statement: str
     questions: int
 
@@ -51,18 +56,26 @@ def fit_line(problem: Problem, promise: Promise, steps: list[str]) -> Outcome:
 def _fit_line(problem: Problem, promise: Promise, steps: list[str]) -> Outcome:
     records = sample_of(problem.dictionary, problem.rows, problem.targets)
     intake = intake_of(problem.dictionary, records, problem.owners, problem.public_sample())
-    settings, guarantee = promise.settings, promise.guarantee
-    spec = training_spec(promise.rule, guarantee, len(intake.owners), problem.loss, settings)
-    plan = design(intake, spec)
+    spec = training_spec(promise.rule, promise.guarantee, len(intake.owners), problem.loss, promise.settings)
+    plan = plan_payable(intake, spec, _currencies(promise))
     noise: Noise = "seeded" if promise.simulate else "secure"
     consortium = assemble(intake, plan, noise=noise, seed=spec.seed, make_ledger=_paid_in_advance)
     paid = None if promise.simulate else _pay(problem, promise, plan)
     theta, refusals = _train(consortium, plan)
+    guarantee = plan.commitments[0].calibration.guarantee
     spent = _spent(guarantee, paid)
     public = 0 if problem.public is None else len(problem.public.rows)
     words = state(guarantee, plan, spent, public, steps, refusals)
     line = line_of(problem.dictionary, theta, problem.rows.shape[1])
-    return Outcome(line, spent, float(plan.predicted), words, len(plan.trace))
+    forecast = _NOTHING_KNOWN if plan.candidate is None else plan.candidate.forecast
+    return Outcome(line, spent, forecast, words, len(plan.trace))
+
+
+def _currencies(promise: Promise) -> Collection[Measure]:
+    """In which the fit can be paid for; a ledger of the registry, and a simulation, take any."""
+    if promise.simulate or promise.ledger is None:
+        return ("epsilon", "rho")
+    return currencies_of(promise.ledger)
 
 
 def _paid_in_advance(owner: OwnerSample, commitment: Commitment) -> Ledger:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copriv.losses.sample import Sample
+from copriv.planning.training_spec import RuleChoice
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.dictionary import Dictionary
 from copriv.sklearn.rows import sample_of
@@ -58,7 +59,7 @@ class Promise:
     """Under which promise it is learnt, and who pays."""
 
     guarantee: Guarantee
-    rule: str
+    rule: RuleChoice
     settings: Settings
     ledger: str | Path | None
     simulate: bool
