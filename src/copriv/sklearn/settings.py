@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, cast, get_args
+from typing import Any, TypedDict, cast
 
 from copriv.api.settings import require_known
 from copriv.entropy import fresh_seed
 from copriv.errors import BadInput
-from copriv.planning.training_spec import RuleChoice, TrainingSpec
+from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.paper import CentralStep
+from copriv.rules.registry import rule_names
 
 
 class Settings(TypedDict, total=False):
@@ -64,14 +65,14 @@ def read_settings(given: Mapping[str, Any] | None) -> Settings:
 
 def training_spec(rule: str, guarantee: Guarantee, owners: int, loss: str, settings: Settings) -> TrainingSpec:
     """What is asked of the planner: every owner promises the same."""
-    _require_known("rule", rule, tuple(name for name in get_args(RuleChoice) if isinstance(name, str)) or (rule,))
+    _require_known("rule", rule, ("auto", *rule_names()))
     _require_known("settings['central']", settings.get("central", "proof"), tuple(step.value for step in CentralStep))
     _require_known("settings['accountant']", settings.get("accountant", "pld"), ("pld", "zcdp"))
     seed = settings.get("seed", 0)
     return TrainingSpec(
         guarantees=(guarantee,) * owners,
         seed=fresh_seed() if seed is None else seed,
-        rule=cast(RuleChoice, rule),
+        rule=rule,
         loss=loss,
         threshold=settings.get("huber_threshold", 0.25),
         horizon=settings.get("horizon", 1000),
