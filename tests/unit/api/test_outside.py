@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 import copriv as cp
+from copriv.api.forecast import forecast
+from copriv.api.plan import plan
 from copriv.cli import main as command
 from copriv.errors import BadInput
 from copriv.losses import choose as losses
+from copriv.planning.scenario import Scenario
 from copriv.rules import registry
 
 OUTSIDE = Path(__file__).resolve().parents[2] / "outside"
@@ -50,11 +53,11 @@ def test_a_rule_and_a_loss_that_are_passed(data):
 
 @pytest.mark.usefixtures("_installed")
 def test_a_rule_by_name_is_forecast_planned_and_trained_alike(data, public):
-    who = cp.Scenario(records=[200] * 3, epsilon=50.0)
-    forecast = cp.forecast(public, who, target="int_rate", rule="fading", features=3)
-    plan = cp.plan(public, who, target="int_rate", rule="fading", features=3)
-    assert forecast.relative_fitness == plan.predicted
-    assert plan.best.rule == "fading"
+    who = Scenario(records=[200] * 3, epsilon=50.0)
+    expected = forecast(public, who, target="int_rate", rule="fading", features=3)
+    planned = plan(public, who, target="int_rate", rule="fading", features=3)
+    assert expected.relative_fitness == planned.predicted
+    assert planned.best.rule == "fading"
     run = cp.train(data, 50, rule="fading")
     assert run.private
     assert set(run.spent["answers"]) == {20}
@@ -64,7 +67,7 @@ def test_a_rule_by_name_is_forecast_planned_and_trained_alike(data, public):
 def test_the_command_line_trains_with_it_and_its_model_is_read(loans, tmp_path, monkeypatch, capsys):
     loans.write_csv(tmp_path / "loans.csv")
     monkeypatch.chdir(tmp_path)
-    said = "train --data loans.csv --target int_rate --owner-column bank --features 3 --epsilon 50 --rule fading --simulate"
+    said = "train --data loans.csv --target int_rate --owner-column bank --features 3 --rule fading --simulate"
     monkeypatch.setattr(sys, "argv", ["copriv", *said.split(), "--out", "run", "--json"])
     with pytest.raises(SystemExit) as stopped:
         command.main()
