@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
-LossName = Literal["squared", "huber", "logistic"]
-RuleName = Literal["auto", "newton", "statistics", "averaged", "paper"]
+# Of this project; others may be installed.
+_LOSSES = "squared|huber|logistic|..."
+RULES = "auto|newton|statistics|averaged|paper|..."
 CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
 
@@ -84,7 +85,7 @@ class Agreed:
 class Losing:
     """What a mistake costs."""
 
-    loss: Annotated[LossName, option("--loss", LEARNING, "What a mistake costs.")] = "squared"
+    loss: Annotated[str, option("--loss", LEARNING, "What a mistake costs.", _LOSSES)] = "squared"
     huber_threshold: Annotated[
         float, option("--huber-threshold", LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
     ] = 0.25
@@ -98,7 +99,7 @@ class Settled:
     """What is settled beforehand; all else is for the planner to choose, on public rows."""
 
     rule: Annotated[
-        RuleName, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.")
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.", RULES)
     ] = "auto"
     horizon: Annotated[int, option("--horizon", LEARNING, "Meetings (T) of the paper's rule.")] = 1000
     step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: by public rows).")] = None

@@ -58,6 +58,15 @@ def add_loss(loss: OutsideLoss) -> OutsideLoss:
     return loss
 
 
+def loss_name(loss: str | OutsideLoss) -> str:
+    """What a loss is called; one that is passed is known by its name from then on.
+
+    >>> loss_name("huber")
+    'huber'
+    """
+    return add_loss(loss).name if isinstance(loss, OutsideLoss) else loss
+
+
 def _load(name: str) -> OutsideLoss:
     found = load_extension(GROUP, name)
     if found is None:
