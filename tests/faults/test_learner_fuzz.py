@@ -78,10 +78,14 @@ class Screen:
         self.file = io.StringIO()
         console = Console(file=self.file, width=10_000, force_terminal=False)
         roster = Roster(tuple(hello_of(name, terms_of("paper")) for name in (HONEST, LIAR)))
-        self._trouble = Trouble(_Nobody(), console, roster)
+        self._trouble, self._seen = Trouble(_Nobody(), console, roster), set()
 
     def note(self, refusal):
-        self._trouble.note(refusal.owner, refusal.reason, refusal.text)
+        """Words that were printed once are not printed again: that would take most of the time, and show nothing."""
+        words = (refusal.owner, refusal.reason, refusal.text)
+        if words not in self._seen:
+            self._seen.add(words)
+            self._trouble.note(*words)
 
     def findings(self):
         text = self.file.getvalue().split("\n")
