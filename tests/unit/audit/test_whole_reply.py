@@ -199,6 +199,10 @@ def a_statement_that_minds_a_record():
 )
 def test_every_twin_is_caught(twin, where, suffix):
     assert told(twin(), suffix=suffix, odds=(NO_TARGET,)) == [where]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_owner_that_is_no_twin_is_not_caught(suffix):
     assert told(HOUSE, suffix=suffix, odds=(NO_TARGET,)) == [None]
 
 
