@@ -80,23 +80,16 @@ class Screen:
         self.file = io.StringIO()
         console = Console(file=self.file, width=10_000, force_terminal=False)
         roster = Roster(tuple(hello_of(name, terms_of("paper")) for name in (HONEST, LIAR)))
-<<<<<<< HEAD
-        self._narrator = Narrator(console, Progress(console=console, disable=True), None)
+        self._narrator, self._seen = Narrator(console, Progress(console=console, disable=True), None), set()
         self._trouble = Trouble(_Nobody(), self._narrator, roster)
-
-    def note(self, refusal):
-        self._narrator(refused(1, refusal))
-        self._trouble.count(refusal.owner, refusal.reason)
-=======
-        self._trouble, self._seen = Trouble(_Nobody(), console, roster), set()
 
     def note(self, refusal):
         """Words that were printed once are not printed again: that would take most of the time, and show nothing."""
         words = (refusal.owner, refusal.reason, refusal.text)
         if words not in self._seen:
             self._seen.add(words)
-            self._trouble.note(*words)
->>>>>>> tidy
+            self._narrator(refused(1, refusal))
+        self._trouble.count(refusal.owner, refusal.reason)
 
     def findings(self):
         text = self.file.getvalue().split("\n")

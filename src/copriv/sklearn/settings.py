@@ -8,7 +8,7 @@ from typing import Any, TypedDict, cast
 from copriv.api.settings import require_known
 from copriv.entropy import fresh_seed
 from copriv.errors import BadInput
-from copriv.planning.training_spec import TrainingSpec
+from copriv.planning.training_spec import RuleChoice, TrainingSpec
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.paper import CentralStep
