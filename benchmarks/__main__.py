@@ -15,7 +15,7 @@ NOT_BENCHMARKS = {
     "owners_elsewhere",
     "peers",
     "prototype_rule",
-    "scenes",
+    "datasets",
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
@@ -25,7 +25,9 @@ OPTIONAL = {"flower", "cost", "ablation", "calibration", "planning", "prototype"
 def main() -> None:
     """Run the benchmarks in order of their names."""
     known = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
-    wanted = sys.argv[1:] or [name for name in known if name not in OPTIONAL]
+    wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or [
+        name for name in known if name not in OPTIONAL
+    ]
     for name in wanted:
         if name not in known:
             sys.exit(f"there is no benchmark {name!r}; there are {', '.join(known)}")

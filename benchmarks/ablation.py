@@ -72,7 +72,7 @@ def plain(rule: NewtonRule) -> NewtonRule:
 def turn_into(kind: type[NewtonRule]) -> Callable[[NewtonRule], NewtonRule]:
     """The same rule of another kind."""
     return lambda rule: kind(
-        rule.public, rule.objective, rule.records, rule.deviations, rule.clip, rule.norm, rule.outlook
+        rule.public, rule.objective, rule.records, rule.noise_std, rule.clip, rule.norm, rule.outlook
     )
 
 
@@ -107,7 +107,7 @@ def _cost(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        noise_std=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,

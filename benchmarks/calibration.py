@@ -141,7 +141,7 @@ def run(scene: Scene, judge: Judge, candidate: Candidate, runs: int, seed: int) 
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
+            noise_std=[each.noise_std for each in noise],
             clip=candidate.clip,
             norm=setting.norm,
         )

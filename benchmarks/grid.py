@@ -130,7 +130,7 @@ class Ground:
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
+            noise_std=[each.noise_std for each in noise],
             clip=clip,
             norm=protection.norm,
             start=self.start,

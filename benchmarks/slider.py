@@ -96,7 +96,7 @@ def _train_newton(evidence: PublicEvidence, candidate: Candidate) -> None:
         sample,
         objective,
         records=scene.records,
-        deviations=[each.noise_std for each in noise],
+        noise_std=[each.noise_std for each in noise],
         clip=candidate.clip,
         norm=candidate.setting.norm,
     )

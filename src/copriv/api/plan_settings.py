@@ -13,6 +13,8 @@ import polars as pl
 from copriv.api.tables import Table, as_lazy, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, read_sample
+from copriv.losses.choose import loss_name
+from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
@@ -38,8 +40,8 @@ class PlanSettings(TypedDict, total=False):
         features: principal components to keep (10).
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
-        rule: auto, newton, statistics, averaged or paper.
-        loss: squared, huber or logistic; with `huber_threshold`.
+        rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
+        loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
         clip, answers, regularization, box: instead of what the search would choose.
         seed: of simulated runs on public rows (0).
@@ -51,7 +53,7 @@ class PlanSettings(TypedDict, total=False):
     ordinal: bool
     positive_above: float | None
     rule: RuleChoice
-    loss: Literal["squared", "huber", "logistic"]
+    loss: str | OutsideLoss
     huber_threshold: float
     horizon: int
     step: float | None
@@ -120,6 +122,8 @@ def spec_of(settings: PlanSettings) -> TrainingSpec:
     values: dict[str, Any] = {
         _ELSEWHERE.get(name, name): value for name, value in settings.items() if name not in _OF_READING
     }
+    if "loss" in values:
+        values["loss"] = loss_name(values["loss"])
     if "central" in values:
         values["central"] = CentralStep(values["central"])
     spec = TrainingSpec(**({"guarantees": (), "rule": "auto"} | values))

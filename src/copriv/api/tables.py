@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from copriv.errors import BadInput
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import open_table
 
 Table: TypeAlias = Any
@@ -23,8 +24,12 @@ def as_path(source: Table) -> Path | None:
     return Path(source) if isinstance(source, str | Path) else None
 
 
-def as_lazy(source: Table) -> pl.LazyFrame:
+def as_lazy(source: Table, form: FileFormat = PLAIN) -> pl.LazyFrame:
     """Any table as a lazy polars one; a file is not read yet.
+
+    Args:
+        source: a path, or a polars, pandas or Arrow table.
+        form: how a file is written, where its name and header do not tell.
 
     Raises:
         BadTable: there is no such file, or it is no table.
@@ -35,7 +40,7 @@ def as_lazy(source: Table) -> pl.LazyFrame:
     """
     path = as_path(source)
     if path is not None:
-        return open_table(path)
+        return open_table(path, form)
     if isinstance(source, pl.LazyFrame):
         return source.collect().lazy()  # once: what is read twice must be the same
     return _in_memory(source).lazy()

@@ -18,6 +18,7 @@ from copriv.cli.owner import owner
 from copriv.cli.plan import plan
 from copriv.cli.predict import predict
 from copriv.cli.reproduce import reproduce
+from copriv.cli.sweep import sweep
 from copriv.cli.train import train
 from copriv.cli.verdict import verdict
 from copriv.errors import CoprivError
@@ -43,6 +44,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(generate)
 app.command()(forecast)
+app.command()(sweep)
 app.command()(audit)
 app.command()(reproduce)
 app.command()(plan)

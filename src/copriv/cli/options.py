@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from copriv.cli.command import option
 
+if TYPE_CHECKING:
+    from copriv.records.file_format import FileFormat
+
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
-LossName = Literal["squared", "huber", "logistic"]
-RuleName = Literal["auto", "newton", "statistics", "averaged", "paper"]
+# Of this project; others may be installed.
+_LOSSES = "squared|huber|logistic|..."
+RULES = "auto|newton|statistics|averaged|paper|..."
 CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
 
@@ -30,7 +34,33 @@ class Reading:
     positive_above: Annotated[
         float | None, option("--positive-above", DATA, "For the logistic loss: targets above this are positive.")
     ] = None
+    positive: Annotated[
+        str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
+    ] = None
     features: Annotated[int, option("--features", DATA, "Principal components to keep.")] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a file is written, where its name, first bytes and header do not tell."""
+
+    encoding: Annotated[
+        str | None, option("--encoding", DATA, "How a text file is written: utf-8, utf-16, latin-1, cp1252 …")
+    ] = None
+    delimiter: Annotated[
+        str | None, option("--delimiter", DATA, "What separates the cells of CSV: one character, or tab.")
+    ] = None
+    decimal: Annotated[str | None, option("--decimal", DATA, "The decimal mark of numbers in CSV: . or ,")] = None
+    dates: Annotated[str | None, option("--dates", DATA, "How days are written, as %d.%m.%Y or %m/%d/%Y.")] = None
+
+
+def read_options(options: FileOptions) -> FileFormat:
+    """The format of the files that a command reads."""
+    from copriv.records.file_format import parse_format
+
+    return parse_format(
+        encoding=options.encoding, delimiter=options.delimiter, decimal=options.decimal, dates=options.dates
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +85,7 @@ class Agreed:
 class Losing:
     """What a mistake costs."""
 
-    loss: Annotated[LossName, option("--loss", LEARNING, "What a mistake costs.")] = "squared"
+    loss: Annotated[str, option("--loss", LEARNING, "What a mistake costs.", _LOSSES)] = "squared"
     huber_threshold: Annotated[
         float, option("--huber-threshold", LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
     ] = 0.25
@@ -69,7 +99,7 @@ class Settled:
     """What is settled beforehand; all else is for the planner to choose, on public rows."""
 
     rule: Annotated[
-        RuleName, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.")
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.", RULES)
     ] = "auto"
     horizon: Annotated[int, option("--horizon", LEARNING, "Meetings (T) of the paper's rule.")] = 1000
     step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: by public rows).")] = None

@@ -56,9 +56,9 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
 
     from copriv.api import plan as api
     from copriv.cli.progress import bar
-    from copriv.cli.warning import warn
     from copriv.planning.scenario import Scenario
     from copriv.report.plan_report import show_plan
+    from copriv.report.warning import warn
 
     api.require_new_study(options.out)
     who = Scenario.parse(options.owners, options.records, options.epsilon, options.delta)

@@ -42,11 +42,11 @@ def combine(answers: Sequence[Answer], records: Mapping[str, int]) -> Evaluation
     _require_one_each(answers)
     sizes = [_size(answer.owner, records) for answer in answers]
     losses = [_loss(answer) for answer in answers]
-    deviations = [_mechanism(answer.release).noise_std for answer in answers]
+    noise_stds = [_mechanism(answer.release).noise_std for answer in answers]
     total = sum(sizes)
     return Evaluation(
         loss=math.fsum(size * loss for size, loss in zip(sizes, losses, strict=True)) / total,
-        standard_error=math.sqrt(math.fsum((size * s) ** 2 for size, s in zip(sizes, deviations, strict=True))) / total,
+        standard_error=math.sqrt(math.fsum((size * s) ** 2 for size, s in zip(sizes, noise_stds, strict=True))) / total,
         records=total,
         owners=len(answers),
     )

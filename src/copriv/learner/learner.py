@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from copriv.learner.agenda import Agenda
 from copriv.learner.scrutiny import Demands, check, garbage
 from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
@@ -156,24 +156,24 @@ class Journal(Protocol):
 
 
 def train(
-    learning: Session[State],
+    session: Session[State],
     meetings: Sequence[Meeting],
     transport: Transport,
     position: Position[State] | None = None,
 ) -> Iterator[Iteration[State]]:
     """Train along a schedule that is known ahead, yielding after every meeting; a silent owner is waited for."""
-    here = learning.start() if position is None else position
+    here = session.start() if position is None else position
     for meeting in meetings[here.number :]:
-        query = learning.question(here, meeting.owner)
+        query = session.question(here, meeting.owner)
         while isinstance(reply := transport.ask(query), Silence):
             pass
-        here, checked = learning.take(here, meeting.owner, query, reply)
+        here, checked = session.take(here, meeting.owner, query, reply)
         yield Iteration(here.number, meeting, here.state, query, checked)
 
 
 def train_live(
-    learning: Session[State],
-    company: OwnerPool,
+    session: Session[State],
+    pool: OwnerPool,
     transport: Transport,
     journal: Journal,
     *,
@@ -189,41 +189,85 @@ def train_live(
     the query before, where that can be, so that nobody waits for the disk. An owner that stays silent is passed over;
     it is asked the same again when it is back.
     """
-    here = learning.start() if position is None else position
-    agenda = deque(learning.owners.index(name) for name in here.pledged)
-    pledged = len(agenda)
-    while here.number < horizon + wasted():
-        announced = bool(agenda)
-        meeting = company.visit(agenda.popleft(), absent=pledged > 0) if announced else None
-        if announced and meeting is None:
-            agenda.clear()
-            pledged, announced = 0, False
-        meeting = meeting or _whoever_comes(company, journal, here.number + 1)
+    run = LiveRun.begin(session, pool, journal, position)
+    while run.position.number < horizon + wasted():
+        meeting = run.meet()
         if meeting is None:
             return
-        query = learning.question(here, meeting.owner)
-        if not agenda and (sequel := company.ahead(here.number + 2)) is not None:
-            agenda.append(sequel.owner)
-        journal.intend(query, sequel=learning.owners[agenda[0]] if agenda else None, announced=announced)
+        query = run.intend(meeting)
         reply = transport.ask(query)
         if isinstance(reply, Silence):
-            unanswered = {**here.unanswered, query.owner: query}
-            here = Position(here.number, here.state, here.receipts, unanswered)
-            if pledged > 1:  # the sequel may have been asked already, at the model that only this reply leads to
-                agenda.appendleft(meeting.owner)
-            else:
-                agenda.clear()
-                pledged = 0
-            continue
-        pledged = max(pledged - 1, 0)
-        here, checked = learning.take(here, meeting.owner, query, reply)
-        yield Iteration(here.number, meeting, here.state, query, checked)
+            run.pass_over(meeting, query)
+        else:
+            yield run.absorb(meeting, query, reply)
 
 
-def _whoever_comes(company: OwnerPool, journal: Journal, number: int) -> Meeting | None:
-    """The next meeting; what has been absorbed is put on record before a wait."""
-    meeting = company.ready(number)
-    if meeting is None:
-        journal.flush()
-        meeting = company.wait(number)
-    return meeting
+@dataclass(slots=True)
+class LiveRun(Generic[State]):
+    """A live run as it goes on: `meet`, `intend`, then `absorb` the reply, or `pass_over` an owner that is silent.
+
+    Args:
+        session: what stays the same.
+        pool: whoever is reachable.
+        journal: where the run is kept.
+        position: where it stands.
+        agenda: who is met next, as far as that is known.
+        announced: whether the owner of this meeting stands in the journal already.
+    """
+
+    session: Session[State]
+    pool: OwnerPool
+    journal: Journal
+    position: Position[State]
+    agenda: Agenda
+    announced: bool = False
+
+    @classmethod
+    def begin(
+        cls, session: Session[State], pool: OwnerPool, journal: Journal, position: Position[State] | None
+    ) -> LiveRun[State]:
+        """A new run, or one that goes on; then it starts with the owners that it had announced."""
+        here = session.start() if position is None else position
+        owners = tuple(session.owners.index(name) for name in here.pledged)
+        return cls(session, pool, journal, here, Agenda(owners, pledged=len(owners)))
+
+    def meet(self) -> Meeting | None:
+        """The next meeting: with the owner announced before if it may still be met, or else with whoever comes."""
+        self.announced = bool(self.agenda.owners)
+        if self.announced:
+            owner, pledged = self.agenda.owners[0], self.agenda.pledged > 0
+            meeting = self.pool.visit(owner, absent=pledged)
+            if meeting is not None:
+                self.agenda = self.agenda.met()
+                return meeting
+            self.agenda, self.announced = Agenda(), False
+        return self._whoever_comes(self.position.number + 1)
+
+    def intend(self, meeting: Meeting) -> Query:
+        """The query of this meeting, put on record together with who follows."""
+        query = self.session.question(self.position, meeting.owner)
+        if not self.agenda.owners and (sequel := self.pool.ahead(self.position.number + 2)) is not None:
+            self.agenda = self.agenda.announcing(sequel.owner)
+        sequel_name = self.session.owners[self.agenda.owners[0]] if self.agenda.owners else None
+        self.journal.intend(query, sequel=sequel_name, announced=self.announced)
+        return query
+
+    def pass_over(self, meeting: Meeting, query: Query) -> None:
+        """The owner stayed silent: its query stays open, and nothing else has changed."""
+        here = self.position
+        self.position = Position(here.number, here.state, here.receipts, {**here.unanswered, query.owner: query})
+        self.agenda = self.agenda.silent(meeting.owner)
+
+    def absorb(self, meeting: Meeting, query: Query, reply: Reply) -> Iteration[State]:
+        """The owner replied: the run stands one meeting further."""
+        self.agenda = self.agenda.answered()
+        self.position, checked = self.session.take(self.position, meeting.owner, query, reply)
+        return Iteration(self.position.number, meeting, self.position.state, query, checked)
+
+    def _whoever_comes(self, number: int) -> Meeting | None:
+        """The next meeting; what has been absorbed is put on record before a wait."""
+        meeting = self.pool.ready(number)
+        if meeting is None:
+            self.journal.flush()
+            meeting = self.pool.wait(number)
+        return meeting

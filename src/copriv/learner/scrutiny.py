@@ -39,7 +39,7 @@ _RECEIPT = re.compile(r"(?:[1-9][0-9]{0,18}:)?[0-9a-f]{64}\Z")
 
 
 class Promised(Protocol):
-    """One kind of question, as an owner has promised to answer it (`owner.promise.Part`)."""
+    """One kind of question, as an owner has promised to answer it (`protocol.commitment.QueryBudget`)."""
 
     @property
     def kind(self) -> Kind:

@@ -58,9 +58,9 @@ class Joining:
         if not self.ledger.is_file():
             return
         with closing(SqliteLedger(self.ledger)) as ledger:
-            book = ledger.book()
-        if not undeclared(book):
-            require_room(book, budget_of(guarantee, accountant), str(self.ledger))
+            state = ledger.book()
+        if not undeclared(state):
+            require_room(state, budget_of(guarantee, accountant), str(self.ledger))
 
     def take(
         self, owner: str, guarantee: Guarantee, accountant: Accountant, draw_id: Callable[[], str] = token
@@ -106,10 +106,10 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
         return Joining(settled, place.absolute(), split, None)
     opened = SqliteLedger(place) if settled.dataset is None else open_registered(registry, settled.dataset, place)
     with closing(opened) as ledger:
-        book = ledger.book()
+        state = ledger.book()
         if settled.dataset is None:
-            require_unclaimed(registry, book, found.path)
-    return Joining(settled, place.absolute(), split, lost_before(book))
+            require_unclaimed(registry, state, found.path)
+    return Joining(settled, place.absolute(), split, lost_before(state))
 
 
 def _taken_over(ledger: Path) -> str:

@@ -95,33 +95,33 @@ def _begin(
     )
 
 
-def require_left(book: LedgerState, wanted: Amount) -> None:
+def require_left(state: LedgerState, wanted: Amount) -> None:
     """Refuse a study that a ledger cannot pay for: too little is left, or not in the currency of its noise."""
-    left = book.account(wanted.measure).left
+    left = state.account(wanted.measure).left
     if wanted.nano > left:
         raise LedgerRefusal(
-            f"the ledger of {book.owner!r} has {Amount(left, wanted.measure).words} left, and this promise may take "
+            f"the ledger of {state.owner!r} has {Amount(left, wanted.measure).words} left, and this promise may take "
             f"{wanted.words}",
             remedy="promise a smaller epsilon, or raise the budget, signed: copriv ledger epoch LEDGER "
-            + epoch_options(book, wanted.measure),
+            + epoch_options(state, wanted.measure),
             value=left,
         )
 
 
-def epoch_options(book: LedgerState, measure: Measure) -> str:
+def epoch_options(state: LedgerState, measure: Measure) -> str:
     """Which options of `copriv ledger epoch` let a ledger spend more in one currency."""
     if measure == "epsilon":
-        return "--epsilon E" if book.guarantee.pure else "--epsilon E --pure P (P of it for Laplace noise)"
-    return "--epsilon E --delta D" if book.guarantee.pure else "--epsilon E"
+        return "--epsilon E" if state.guarantee.pure else "--epsilon E --pure P (P of it for Laplace noise)"
+    return "--epsilon E --delta D" if state.guarantee.pure else "--epsilon E"
 
 
-def total_epsilon(book: LedgerState) -> float:
+def total_epsilon(state: LedgerState) -> float:
     """ε_pure + ε(ρ, δ) of everything that was spent, at the guarantee's δ, or at one in a million if it has none."""
-    delta = book.guarantee.delta or DEFAULT_DELTA
-    guarantee = Guarantee(book.guarantee.nano_epsilon, delta)
-    spent = {measure: account.spent for measure, account in book.accounts.items()}
+    delta = state.guarantee.delta or DEFAULT_DELTA
+    guarantee = Guarantee(state.guarantee.nano_epsilon, delta)
+    spent = {measure: account.spent for measure, account in state.accounts.items()}
     pure, gaussian = spent.get("epsilon", 0) / NANO, spent.get("rho", 0)
-    accountant: Accountant = "zcdp" if book.accountant == "zcdp" else "pld"
+    accountant: Accountant = "zcdp" if state.accountant == "zcdp" else "pld"
     return pure + (spent_epsilon(Amount(gaussian, "rho"), guarantee, accountant) if gaussian else 0.0)
 
 

@@ -1,7 +1,8 @@
-"""A book: what the entries of a ledger add up to. Pure, and written once for every kind of ledger.
+"""The state of a ledger: what its entries add up to. Pure, and written once for every kind of ledger.
 
-A ledger is an append-only list of entries. Folding them gives the book: budgets, what is spent, by which study, for
-which queries. Whether something may be appended is asked of the book; the answer is an entry, or a refusal.
+A ledger is an append-only list of entries. Folding them gives the state: budgets, what is spent, by which study, for
+which queries. Whether something may be appended is asked of the state; the answer is an entry, or a refusal. `append`
+leaves the state before as it was.
 
 A ledger has an account in ε for answers with Laplace noise, one in ρ for answers with Gaussian noise, or both. The loss
 of all answers together is (ε_pure + ε(ρ, δ), δ).
@@ -13,9 +14,11 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
 from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
@@ -49,7 +52,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
-    """The state of a ledger; its dictionaries and sets belong to the fold and are never changed from outside."""
+    """The state of a ledger after some entries; it never changes."""
 
     id: str
     salt: str
@@ -60,10 +63,10 @@ class LedgerState:
     accounts: Mapping[Measure, Account]
     sequence: int
     head: str
-    queries: dict[str, Asked]
-    studies: dict[str, Amount]
-    enrolled: dict[str, Enrolled]
-    receipts: dict[str, None]
+    queries: PersistentMap[str, Asked]
+    studies: PersistentMap[str, Amount]
+    enrolled: PersistentMap[str, Enrolled]
+    receipts: PersistentMap[str, None]
 
     @property
     def budget(self) -> Amount:
@@ -158,7 +161,7 @@ class LedgerState:
         """The entry that takes over a changed dataset with everything that was spent on the old one.
 
         Args:
-            dataset: SHA-256 of the records, as `genesis.fingerprint_of_file` gives it.
+            dataset: SHA-256 of the records, as `ledger_opening.fingerprint_of_file` gives it.
             signed_off_by: who is responsible.
             at: when.
         """
@@ -195,7 +198,7 @@ def keyed(salt: str, fingerprint: str) -> str:
 
 
 def open_book(genesis: Genesis, at: str = "") -> tuple[LedgerState, Entry]:
-    """A new book and the entry it starts from."""
+    """The state of a new ledger and the entry it starts from."""
     entry = Entry(1, START, genesis, at)
     return _begin(entry, genesis), entry
 
@@ -206,19 +209,20 @@ def read_book(entries: Iterable[Entry]) -> LedgerState:
     first = next(found, None)
     if first is None or not isinstance(first.body, Genesis) or (first.sequence, first.previous) != (1, START):
         raise _broken("it does not begin with its first entry")
-    book = _begin(first, first.body)
+    state = _begin(first, first.body)
     for entry in found:
-        book = append(book, entry)
-    return book
+        state = append(state, entry)
+    return state
 
 
-def append(book: LedgerState, entry: Entry) -> LedgerState:
-    """The book after one more entry, if it follows and keeps within the budgets."""
-    if (entry.sequence, entry.previous) != (book.sequence + 1, book.head):
-        raise _broken(f"entry {entry.sequence} does not follow entry {book.sequence}")
-    after = replace(_apply(book, entry.body, entry.sequence), sequence=entry.sequence, head=entry.head)
+def append(state: LedgerState, entry: Entry) -> LedgerState:
+    """The state after one more entry, if that follows and keeps within the budgets; the given one stays as it was."""
+    if (entry.sequence, entry.previous) != (state.sequence + 1, state.head):
+        raise _broken(f"entry {entry.sequence} does not follow entry {state.sequence}")
+    changes = _changes(state, entry.body, entry.sequence)
     if entry.was:
-        after.receipts[entry.was] = None
+        changes["receipts"] = changes.get("receipts", state.receipts).adding(entry.was, None)
+    after = replace(state, sequence=entry.sequence, head=entry.head, **changes)
     if any(account.left < 0 for account in after.accounts.values()):
         raise _broken(f"entry {entry.sequence} spends more than the budget")
     return after
@@ -235,49 +239,62 @@ def _begin(entry: Entry, genesis: Genesis) -> LedgerState:
         accounts={measure: Account(Amount(nano, measure)) for measure, nano in genesis.budgets.items()},
         sequence=entry.sequence,
         head=entry.head,
-        queries={},
-        studies={},
-        enrolled={},
-        receipts={entry.was: None} if entry.was else {},
+        queries=PersistentMap(),
+        studies=PersistentMap(),
+        enrolled=PersistentMap(),
+        receipts=PersistentMap({entry.was: None} if entry.was else {}),
     )
 
 
-def _apply(book: LedgerState, body: Body, sequence: int) -> LedgerState:
+class _Changes(TypedDict, total=False):
+    """What an entry changes of a state, apart from its end."""
+
+    dataset: str
+    guarantee: Guarantee
+    accounts: Mapping[Measure, Account]
+    queries: PersistentMap[str, Asked]
+    studies: PersistentMap[str, Amount]
+    enrolled: PersistentMap[str, Enrolled]
+    receipts: PersistentMap[str, None]
+
+
+def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
     if isinstance(body, Charge):
-        return _spend(book, body)
+        return _spend(state, body)
     if isinstance(body, Answered):
-        known = book.queries.get(body.query)
+        known = state.queries.get(body.query)
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
-        book.queries[body.query] = Asked(known.question, body.receipt, sequence)
-        book.receipts[body.receipt] = None
-        return book
+        queries = state.queries.adding(body.query, Asked(known.question, body.receipt, sequence))
+        return {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
     if isinstance(body, Enrolled):
-        book.enrolled[body.study] = body
-        return book
+        return {"enrolled": state.enrolled.adding(body.study, body)}
     if isinstance(body, Epoch):
-        spent = {measure: account.spent for measure, account in book.accounts.items()}
+        spent = {measure: account.spent for measure, account in state.accounts.items()}
         accounts: dict[Measure, Account] = {
             measure: Account(Amount(nano, measure), spent.pop(measure, 0)) for measure, nano in body.budgets.items()
         }
         if any(spent.values()):
             raise _broken("an epoch forgets what an account has spent")
-        return replace(book, guarantee=Guarantee(body.nano_epsilon, body.delta), accounts=accounts)
+        return {"guarantee": Guarantee(body.nano_epsilon, body.delta), "accounts": accounts}
     if isinstance(body, Version):
-        return replace(book, dataset=body.dataset)
+        return {"dataset": body.dataset}
     raise _broken("there is a second beginning")
 
 
-def _spend(book: LedgerState, charge: Charge) -> LedgerState:
-    if charge.query in book.queries:
+def _spend(state: LedgerState, charge: Charge) -> _Changes:
+    if charge.query in state.queries:
         raise _broken(f"the query {charge.query!r} is charged twice")
-    if charge.measure not in book.accounts:
+    if charge.measure not in state.accounts:
         raise _broken(f"a charge in {charge.measure}, for which there is no account")
-    account = book.accounts[charge.measure]
-    book.queries[charge.query] = Asked(charge.question)
-    book.studies[charge.study] = Amount(book.spent_by(charge.study) + charge.nano, charge.measure)
+    account = state.accounts[charge.measure]
     spent = Account(account.budget, account.spent + charge.nano)
-    return replace(book, accounts={**book.accounts, charge.measure: spent})
+    by_study = Amount(state.spent_by(charge.study) + charge.nano, charge.measure)
+    return {
+        "accounts": {**state.accounts, charge.measure: spent},
+        "queries": state.queries.adding(charge.query, Asked(charge.question)),
+        "studies": state.studies.adding(charge.study, by_study),
+    }
 
 
 def _broken(how: str) -> LedgerFailure:

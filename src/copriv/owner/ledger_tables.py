@@ -64,16 +64,16 @@ def connect(path: Path) -> sqlite3.Connection:
 def write_all(connection: Any, entries: Iterable[Entry], payloads: Mapping[str, bytes]) -> None:  # noqa: ANN401 - SQLite's or apsw's
     """A ledger with these entries and answers, in a database that has none."""
     kept = list(entries)
-    book = read_book(kept)
+    state = read_book(kept)
     for statement in SCHEMA:
         connection.execute(statement)
     for entry in kept:
         connection.execute("INSERT INTO entry VALUES (?, ?, ?)", _row(entry))
-    for measure, account in book.accounts.items():
+    for measure, account in state.accounts.items():
         connection.execute("INSERT INTO account VALUES (?, ?, ?)", (measure, account.budget.nano, account.spent))
     for query, payload in payloads.items():
         connection.execute("INSERT INTO payload VALUES (?, ?)", (query, payload))
-    connection.execute("INSERT INTO ending VALUES (1, ?, ?, ?)", (book.sequence, book.head, len(payloads)))
+    connection.execute("INSERT INTO ending VALUES (1, ?, ?, ?)", (state.sequence, state.head, len(payloads)))
 
 
 def insert(

@@ -1,4 +1,4 @@
-"""A ledger in memory, for simulations: the contract of a ledger without its durability."""
+"""A ledger in memory: the contract without the durability, for simulations and for what is paid for in advance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from copriv.privacy.guarantee import Amount
 
 
 class MemoryLedger:
-    """Forgets everything when the process ends; never to be used for records.
+    """Forgets everything when the process ends; for records only within a run whose price is on a durable ledger.
 
     Args:
         genesis: the first entry.
@@ -20,21 +20,21 @@ class MemoryLedger:
     """
 
     def __init__(self, genesis: Genesis, draw: Callable[[], str] = token) -> None:
-        self._book, _ = open_book(genesis)
+        self._state, _ = open_book(genesis)
         self._draw = draw
         self._payloads: dict[str, bytes] = {}
 
     def book(self) -> LedgerState:
         """Budgets, spending, dataset and receipts."""
-        return self._book
+        return self._state
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        entry = self._book.charge(query, question, amount, study, allowance)
+        entry = self._state.charge(query, question, amount, study, allowance)
         if entry is not None:
-            self._book = append(self._book, entry)
+            self._state = append(self._state, entry)
             return None
-        receipt = self._book.queries[query].answer
+        receipt = self._state.queries[query].answer
         return None if receipt is None else Stored(self._payloads[query], receipt)
 
     def settle(self) -> None:
@@ -43,13 +43,13 @@ class MemoryLedger:
     def store(self, query: str, payload: bytes) -> str:
         """Keep the answer to a charged query."""
         receipt = self._draw()
-        self._book = append(self._book, self._book.answer(query, payload, receipt))
+        self._state = append(self._state, self._state.answer(query, payload, receipt))
         self._payloads[query] = payload
         return receipt
 
     def witnesses(self, receipt: str) -> bool:
         """Whether this ledger has given this receipt."""
-        return receipt in self._book.receipts
+        return receipt in self._state.receipts
 
     def close(self) -> None:
         """Nothing to let go of."""

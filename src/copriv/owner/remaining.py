@@ -31,19 +31,19 @@ class Remaining:
     answers_left: int
 
 
-def remaining(book: LedgerState, entries: Iterable[Entry], commitment: Commitment, study: str) -> Remaining:
+def remaining(state: LedgerState, entries: Iterable[Entry], commitment: Commitment, study: str) -> Remaining:
     """What is left of a promise.
 
     Args:
-        book: of the ledger that pays.
+        state: of the ledger that pays.
         entries: its entries.
         commitment: what was promised to the study.
         study: the digest of its terms.
     """
     counted = Counter(entry.body.study for entry in entries if isinstance(entry.body, Charge))
     accounts = [account_of(study, part.kind) for part in commitment.parts]
-    spent, measure = sum(map(book.spent_by, accounts)), commitment.budget.measure
-    left = book.accounts[measure].left if measure in book.accounts else 0
+    spent, measure = sum(map(state.spent_by, accounts)), commitment.budget.measure
+    left = state.accounts[measure].left if measure in state.accounts else 0
     used = _epsilon(spent, commitment)
     open_questions = [
         (part.calibration.charge.nano, part.calibration.answers - counted[account])

@@ -73,8 +73,8 @@ class SqliteLedger:
             try:
                 self._identity = _identity(path)
                 self._settle_format()
-                self._book = self._read()
-                self.keep_mark(marks(self._book.id))
+                self._state = self._read()
+                self.keep_mark(marks(self._state.id))
             except BaseException:
                 self.close()
                 raise
@@ -103,15 +103,15 @@ class SqliteLedger:
         """Budgets, spending, dataset and receipts, including what other processes have appended."""
         with _failures(self._path):
             self._catch_up()
-        return self._book
+        return self._state
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
         with self._waiting("OFF"):  # nothing leaves before `store` or `settle` has waited for the disk
-            charged = self._append(lambda book: book.charge(query, question, amount, study, allowance, now()))
+            charged = self._append(lambda state: state.charge(query, question, amount, study, allowance, now()))
         if charged is not None:
             return None
-        receipt = self._book.queries[query].answer
+        receipt = self._state.queries[query].answer
         if receipt is None:
             return None
         with _failures(self._path):
@@ -122,7 +122,7 @@ class SqliteLedger:
         """Keep the answer to a charged query."""
         receipt = self._draw()
         with self._waiting("NORMAL"):  # settling waits for the disk, so the commit before it need not
-            self._append(lambda book: book.answer(query, payload, receipt, now()), payload)
+            self._append(lambda state: state.answer(query, payload, receipt, now()), payload)
         return receipt
 
     def witnesses(self, receipt: str) -> bool:
@@ -142,19 +142,19 @@ class SqliteLedger:
         with _failures(self._path):
             self._settle_in_main_file()
             if self._mark is not None:  # never ahead of what a power cut leaves
-                self._mark.raise_to(self._book.sequence, self._book.head)
+                self._mark.raise_to(self._state.sequence, self._state.head)
 
     def enroll(self, enrolled: Enrolled) -> None:
         """Name a study that may be charged from now on; once is enough."""
-        self._append(lambda book: book.enroll(enrolled, now()))
+        self._append(lambda state: state.enroll(enrolled, now()))
 
     def open_epoch(self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str) -> None:
         """Change the guarantee; the spending carries over."""
-        self._append(lambda book: book.open_epoch(guarantee, budgets, signed_off_by, now()))
+        self._append(lambda state: state.open_epoch(guarantee, budgets, signed_off_by, now()))
 
     def open_version(self, dataset: str, signed_off_by: str) -> None:
         """Take over a changed dataset with the spending of the old one."""
-        self._append(lambda book: book.open_version(dataset, signed_off_by, now()))
+        self._append(lambda state: state.open_version(dataset, signed_off_by, now()))
 
     def entries(self) -> Iterator[Entry]:
         """All entries in order, each checked against its stored seal."""
@@ -162,7 +162,7 @@ class SqliteLedger:
 
     def answer_to(self, query: str) -> bytes:
         """The bytes of an answer as they were kept; checked, because nothing else may leave under its id."""
-        asked = self._book.queries[query]
+        asked = self._state.queries[query]
         with _failures(self._path):
             statement = "SELECT content FROM entry WHERE sequence = ?"
             row = self._connection.execute(statement, (asked.sequence,)).fetchone()
@@ -174,11 +174,11 @@ class SqliteLedger:
     def verify(self) -> int:
         """Check the chain, the accounts and every stored answer; the number of entries, or a failure."""
         with _failures(self._path):
-            book = self._read()
+            state = self._read()
             for entry in self._entries_after(0):
                 if isinstance(entry.body, Answered):
                     self._checked_payload(entry.body)
-        return book.sequence
+        return state.sequence
 
     def keep_mark(self, mark: Watermark | None) -> None:
         """Keep a high-water mark from now on; a ledger that is behind it, or went another way, is refused."""
@@ -217,23 +217,23 @@ class SqliteLedger:
         """Fold the whole ledger as it stands at one moment, and compare with what the database guards."""
         self._connection.execute("BEGIN")
         try:
-            book = read_book(self._entries_after(0))
+            state = read_book(self._entries_after(0))
             accounts = self._connection.execute("SELECT measure, budget, spent FROM account").fetchall()
             ending = self._connection.execute("SELECT sequence, head, answers FROM ending").fetchone()
             answers = self._connection.execute("SELECT count(*) FROM payload").fetchone()[0]
         finally:
             self._connection.execute("ROLLBACK")
-        counted = sorted((measure, held.budget.nano, held.spent) for measure, held in book.accounts.items())
-        answered = sum(asked.answer is not None for asked in book.queries.values())
+        counted = sorted((measure, held.budget.nano, held.spent) for measure, held in state.accounts.items())
+        answered = sum(asked.answer is not None for asked in state.queries.values())
         if sorted(map(tuple, accounts)) != counted:
             raise _damaged(self._path, "its accounts do not agree with its entries")
-        if ending is None or tuple(ending) != (book.sequence, book.head, answers) or answers != answered:
+        if ending is None or tuple(ending) != (state.sequence, state.head, answers) or answers != answered:
             raise _damaged(self._path, "its end is missing: it was cut short, or copied while it was written")
-        return book
+        return state
 
     def _catch_up(self) -> None:
-        for entry in self._entries_after(self._book.sequence):
-            self._book = append(self._book, entry)
+        for entry in self._entries_after(self._state.sequence):
+            self._state = append(self._state, entry)
 
     def _entries_after(self, sequence: int) -> Iterator[Entry]:
         statement = "SELECT content, head FROM entry WHERE sequence > ? ORDER BY sequence"
@@ -247,24 +247,24 @@ class SqliteLedger:
             yield entry
 
     def _append(self, propose: Callable[[LedgerState], Entry | None], payload: bytes | None = None) -> Entry | None:
-        """Append what the newest book proposes, if anything; it is in the main file before this returns."""
+        """Append what the newest state proposes, if anything; it is in the main file before this returns."""
         with _failures(self._path):
             with self._transaction():
                 self._require_in_place()
                 self._catch_up()
                 self._check_mark()
-                entry = propose(self._book)
+                entry = propose(self._state)
                 if entry is not None:
-                    insert(self._connection, entry, self._book.accounts, payload)
+                    insert(self._connection, entry, self._state.accounts, payload)
             if entry is not None:
-                self._book = append(self._book, entry)
+                self._state = append(self._state, entry)
                 if not isinstance(entry.body, Charge):  # a charge is settled with its answer, before that leaves
                     self.settle()
         return entry
 
     def _check_mark(self) -> None:
         if self._mark is not None:
-            self._mark.check(self._book.sequence, self.stood_at)
+            self._mark.check(self._state.sequence, self.stood_at)
 
     def _settle_in_main_file(self) -> None:
         """Move the log into the main file, and wait until it is on the disk there; others may be moving it too."""

@@ -41,9 +41,9 @@ class Standing:
         return tuple(told)
 
 
-def lost_before(book: LedgerState) -> Guarantee | None:
+def lost_before(state: LedgerState) -> Guarantee | None:
     """What the records of a ledger have lost; None if nothing."""
-    return lost_in_all(book) if spent_in(book, "epsilon") or spent_in(book, "rho") else None
+    return lost_in_all(state) if spent_in(state, "epsilon") or spent_in(state, "rho") else None
 
 
 def standing_of(ledger: SqliteLedger, place: Path, folder: Path, study: str) -> Standing:
@@ -55,9 +55,9 @@ def standing_of(ledger: SqliteLedger, place: Path, folder: Path, study: str) -> 
         folder: the owner's; a ledger that was made for it lies in it and holds nothing else.
         study: the digest of the study's terms.
     """
-    book = ledger.book()
-    known = book.sequence > 1 or place.absolute().parent != folder.absolute()
-    return Standing(place, known, is_new_version(ledger.entries(), study), lost_before(book))
+    state = ledger.book()
+    known = state.sequence > 1 or place.absolute().parent != folder.absolute()
+    return Standing(place, known, is_new_version(ledger.entries(), study), lost_before(state))
 
 
 def is_new_version(entries: Iterable[Entry], study: str) -> bool:

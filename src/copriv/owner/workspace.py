@@ -33,6 +33,7 @@ from copriv.protocol.commitment import Commitment, main_kind, make_commitment
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.load_owner import OwnRecords, load_owner
 from copriv.records.table import open_table
 
@@ -56,6 +57,7 @@ class Enrollment(msgspec.Struct, frozen=True):
         answers: the most it answers.
         rate: ticks a second of its clock, if the study has clocks.
         ledger: the file of its ledger.
+        form: how the file of its records is written.
     """
 
     owner: str
@@ -69,6 +71,7 @@ class Enrollment(msgspec.Struct, frozen=True):
     answers: int
     rate: float
     ledger: str
+    form: FileFormat = PLAIN
 
     @property
     def guarantee(self) -> Guarantee:
@@ -114,7 +117,8 @@ def read_records(engagement: Enrollment, study: StudyFile, tell: Tell = lambda _
             value=dictionary.parameters,
         )
     notes: list[str] = []
-    table = open_table(Path(engagement.data), tell=tell, note=notes.append)
+    names = [engagement.target or dictionary.target.name, *dictionary.required_columns()]
+    table = open_table(Path(engagement.data), engagement.form, names=names, tell=tell, note=notes.append)
     own = load_owner(table, dictionary, target=engagement.target, tell=tell)
     return OwnRecords(own.sample, (*notes, *own.notices))
 
@@ -183,13 +187,13 @@ class OwnerWorkspace:
         ledger = self.open_ledger()
         try:
             approval = approve(self._subject(ledger.book()), by, at, records)
-            ledger.enroll(self.enrollment(by))
+            ledger.enroll(self.enrolled(by))
         finally:
             ledger.close()
         write_for_owner(self.folder / "approval.json", msgspec.json.encode(approval))
         return approval
 
-    def enrollment(self, by: str) -> Enrolled:
+    def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
         return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
@@ -247,17 +251,18 @@ class OwnerWorkspace:
         remedy = f"read and approve them: copriv owner approve --folder {self.folder}"
         return BadInput(words, remedy=remedy, value=self.study.terms.digest())
 
-    def _subject(self, book: LedgerState) -> Subject:
+    def _subject(self, state: LedgerState) -> Subject:
         """Everything that shapes the promise, as the folder has it now."""
         decided = self.engagement
         return Subject(
             terms=self.study.terms.digest(),
             owner=decided.owner,
             data=decided.data,
-            dataset=seal_dataset(book, fingerprint_of_file(Path(decided.data))),
+            dataset=seal_dataset(state, fingerprint_of_file(Path(decided.data))),
             target=decided.target,
+            form=decided.form,
             ledger=decided.ledger,
-            ledger_id=book.id,
+            ledger_id=state.id,
             accountant=decided.accountant,
             nano_epsilon=decided.nano_epsilon,
             delta=decided.delta,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, cast
+from typing import Literal
 
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate, ratio_interval, smaller
@@ -21,7 +21,7 @@ from copriv.planning.outline import Study, gather_evidence, outline_of
 from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, glance
-from copriv.planning.training_spec import RuleChoice, TrainingSpec
+from copriv.planning.training_spec import TrainingSpec
 
 Decision = Literal["join", "stay", "either"]
 
@@ -106,7 +106,7 @@ def others_of(own: OwnModel, scenario: Scenario) -> tuple[int, ...]:
 
 def _as(like: Candidate, spec: TrainingSpec) -> TrainingSpec:
     """What is settled, and the rule of a candidate; of a rule that is tuned by simulation also its clip and step."""
-    rule, terms = cast("RuleChoice", like.rule), like.setting.terms
+    rule, terms = like.rule, like.setting.terms
     if rule in {"newton", "statistics"}:
         return replace(spec, rule=rule)
-    return replace(spec, rule=rule, clip=terms.clip, step=terms.step, rho=None)
+    return replace(spec, rule=rule, clip=terms.clip, step=terms.step or None, rho=None)

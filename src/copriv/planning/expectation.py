@@ -15,6 +15,7 @@ from copriv.forecast.moment_path import MomentPath
 from copriv.forecast.spectrum import Spectrum
 from copriv.forecast.step_search import AveragedStepSearch, PaperStepSearch, StepSearch
 from copriv.losses.squared import SquaredLoss
+from copriv.planning.outside import expect_outside
 from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.public_simulation import simulate_on_public
 from copriv.planning.setting import Setting
@@ -26,6 +27,8 @@ RUNS = 20
 _CLIPPED = 0.01
 # Where moments do not hold, what they say of owners' differences counts if they are not this far off altogether.
 _FAR_OFF = 10.0
+# Of a rule from outside, the spread of its simulated runs is all that is known.
+_KNOWN = frozenset({"newton", "statistics", "paper", "averaged"})
 UNKNOWN = Forecast(math.nan, math.nan, math.nan, ("nothing is forecast without public rows",))
 
 
@@ -37,12 +40,14 @@ def expect(setting: Setting, evidence: PublicEvidence | None, seed: int) -> Fore
         return _expect_newton(setting, evidence)
     if setting.terms.rule == "statistics":
         return expect_statistics(setting, evidence, seed)
-    return _expect_steps(setting, evidence, seed)
+    if setting.terms.rule in {"paper", "averaged"}:
+        return _expect_steps(setting, evidence, seed)
+    return expect_outside(setting, evidence, seed)
 
 
 def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None, seed: int) -> Forecast:
     """The same with what a finite public sample leaves open, found by leaving out a group of rows after another."""
-    if evidence is None:
+    if evidence is None or setting.terms.rule not in _KNOWN:
         return draft
     if not evidence.enough:
         return replace(draft, caveats=(*draft.caveats, "too few public rows for a standard error"))

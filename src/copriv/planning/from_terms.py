@@ -7,11 +7,10 @@ that setting, as everywhere.
 
 from __future__ import annotations
 
-from copriv.learner.roster import NoiseModel, Roster, rule_of
-from copriv.losses.sample import Sample
+from copriv.learner.roster import Roster, rule_of
 from copriv.planning.outline import Outline, evidence_for
 from copriv.planning.search import choose
-from copriv.planning.training_plan import TrainingPlan, commit, schedule
+from copriv.planning.training_plan import TrainingPlan, commit, noise_model, schedule
 from copriv.planning.training_spec import TrainingSpec, require_one_each
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.meeting import Hello
@@ -30,7 +29,7 @@ def plan_from_terms(terms: Terms, intake: Intake, wishes: TrainingSpec) -> Train
     roster = Roster(tuple(map(_hello, [terms] * len(sizes), intake.owners, commitments, rates)))
     return TrainingPlan(
         terms=terms,
-        rule=rule_of(terms, roster, _prospects(commitments, intake.public)),
+        rule=rule_of(terms, roster, noise_model(commitments, intake.public)),
         commitments=commitments,
         trace=wishes.trace or schedule(candidate.setting, wishes.seed),
         public_model=None if evidence is None else evidence.model,
@@ -53,8 +52,3 @@ def _hello(terms: Terms, owner: OwnerSample, commitment: Commitment, rate: float
         answers=calibration.answers,
         rate=rate,
     )
-
-
-def _prospects(commitments: tuple[Commitment, ...], public: Sample | None) -> NoiseModel:
-    deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
-    return NoiseModel(deviations, commitments[0].clip, commitments[0].norm, public)

@@ -35,7 +35,7 @@ def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) 
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        noise_std=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,

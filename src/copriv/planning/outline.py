@@ -20,6 +20,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.rules.registry import resolve
 from copriv.schedule.poisson import availability
 from copriv.vectors import Norm
 
@@ -87,7 +88,7 @@ class Outline:
 
     def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
         """The terms under a rule."""
-        spec, loss = self.spec, self.loss
+        spec, loss, entry = self.spec, self.loss, resolve(rule)
         return Terms(
             loss=loss.name,
             threshold=loss.threshold,
@@ -98,6 +99,8 @@ class Outline:
             row_norm=ROW_NORM,
             target_bound=TARGET_BOUND,
             rule=rule,
+            asks=entry.asks,
+            mechanisms="any" if entry.any_noise else "asked",
             horizon=horizon,
             step=step,
             central=spec.central.value,

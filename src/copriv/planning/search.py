@@ -15,7 +15,8 @@ from copriv.planning.expectation import expect, with_standard_error
 from copriv.planning.outline import Outline
 from copriv.planning.screen import outclassed
 from copriv.planning.setting import Setting
-from copriv.planning.settle import SETTLE, settle_terms
+from copriv.planning.settle import settle, settle_terms
+from copriv.rules.registry import resolve
 
 # Public Newton first: the others have to beat it.
 RULES = ("newton", "statistics", "averaged", "paper")
@@ -57,7 +58,7 @@ def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
 
 def work_out(outline: Outline, rule: str) -> Candidate:
     """One rule settled, and what is expected of it."""
-    return _forecast(outline, SETTLE[rule](outline))
+    return _forecast(outline, settle(outline, rule))
 
 
 def _forecast(outline: Outline, setting: Setting) -> Candidate:
@@ -68,7 +69,7 @@ def _rules(outline: Outline) -> Sequence[str]:
     """Those that are thought of."""
     rule, squared = outline.spec.meant_rule, outline.spec.loss == "squared"
     if rule != "auto":
-        return (rule,)
+        return (resolve(rule).name,)
     if outline.evidence is not None:
         return RULES if squared else tuple(rule for rule in RULES if rule != "statistics")
     if not squared:

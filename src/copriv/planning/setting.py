@@ -13,6 +13,7 @@ from copriv.protocol.commitment import commitment_clip, expect_noise_std
 from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import CentralStep, PaperRule
+from copriv.rules.registry import resolve
 from copriv.schedule.poisson import availability
 from copriv.simulation.quadratic import NoiseKind
 from copriv.vectors import Norm
@@ -68,7 +69,7 @@ class Setting:
     @property
     def in_the_end(self) -> tuple[float, ...]:
         """The share of all meetings that each owner has: by its clock, or of its answers where all are asked for."""
-        if self.terms.rule == PaperRule.name:
+        if resolve(self.terms.rule).counts == "meetings":
             return self.by_clock
         total = sum(self.answers)
         return tuple(most / total for most in self.answers)

@@ -15,12 +15,14 @@ from copriv.errors import BadInput
 from copriv.forecast.newton import ANSWERS
 from copriv.planning.averaged_tuning import AveragedPilot, best_step
 from copriv.planning.outline import Outline
+from copriv.planning.outside import settle_outside
 from copriv.planning.setting import Setting
 from copriv.planning.tuning import Pilot, candidate_clips, candidate_steps, judge_clips_and_steps
 from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule, step_from_rho
+from copriv.rules.registry import resolve
 from copriv.rules.statistics import StatisticsRule
 from copriv.schedule.poisson import likely_answers
 
@@ -120,7 +122,7 @@ def settle_terms(outline: Outline, terms: Terms) -> Setting:
             value=delta,
         )
     answers = tuple(_answers(terms, outline.spec.answers, gamma) for gamma in outline.probabilities)
-    horizon = terms.horizon if terms.rule == PaperRule.name else sum(answers)
+    horizon = terms.horizon if resolve(terms.rule).counts == "meetings" else sum(answers)
     return outline.setting(msgspec.structs.replace(terms, horizon=horizon), answers)
 
 
@@ -128,7 +130,7 @@ def _answers(terms: Terms, wanted: int | None, gamma: float) -> int:
     """As the terms ask; where they leave it to the owner, as it wishes, or what its clock is likely to ask for."""
     if terms.answers or wanted:
         return terms.answers or wanted or 1
-    if terms.rule == PaperRule.name:
+    if resolve(terms.rule).counts == "meetings":
         return likely_answers(gamma, terms.horizon)
     raise BadInput(
         f"the study's rule {terms.rule!r} has no number of answers",
@@ -137,7 +139,13 @@ def _answers(terms: Terms, wanted: int | None, gamma: float) -> int:
     )
 
 
-SETTLE: Mapping[str, Callable[[Outline], Setting]] = {
+def settle(outline: Outline, rule: str) -> Setting:
+    """A rule with everything settled; one from outside by its traits."""
+    known = _SETTLE.get(rule)
+    return settle_outside(outline, resolve(rule)) if known is None else known(outline)
+
+
+_SETTLE: Mapping[str, Callable[[Outline], Setting]] = {
     "newton": settle_newton,
     "statistics": settle_statistics,
     "averaged": settle_averaged,

@@ -36,7 +36,7 @@ def _rule(setting: Setting) -> StatisticsRule:
     return StatisticsRule(
         parameters=terms.parameters,
         records=setting.records,
-        deviations=setting.noise_std,
+        noise_std=setting.noise_std,
         norm=setting.norm,
         regularization=terms.regularization,
         limit=terms.limit,

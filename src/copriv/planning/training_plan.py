@@ -15,6 +15,7 @@ from copriv.entropy import seeded
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import Outline, draft_outline, gather_evidence
+from copriv.planning.outside import build_outside
 from copriv.planning.search import choose
 from copriv.planning.setting import Setting
 from copriv.planning.training_spec import TrainingSpec
@@ -23,8 +24,9 @@ from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
 from copriv.rules.newton import NewtonRule
-from copriv.rules.paper import PaperRule
+from copriv.rules.registry import resolve
 from copriv.rules.rule import Rule
+from copriv.rules.setting import NoiseModel
 from copriv.rules.statistics import StatisticsRule
 from copriv.schedule.poisson import draw, until_spent
 from copriv.schedule.trace import Trace
@@ -67,7 +69,7 @@ def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
     commitments = commit(setting)
     return TrainingPlan(
         terms=setting.terms,
-        rule=_RULES[candidate.rule](outline, setting, commitments),
+        rule=_rule(outline, setting, commitments),
         commitments=commitments,
         trace=outline.spec.trace or schedule(setting, outline.spec.seed),
         public_model=None if evidence is None else evidence.model,
@@ -89,11 +91,25 @@ def commit(setting: Setting) -> tuple[Commitment, ...]:
 
 
 def schedule(setting: Setting, seed: int) -> Trace:
-    """T meetings for Algorithm 1, whoever comes; else meetings until every owner has given its answers."""
+    """T meetings where they are what counts, whoever comes; else until every owner has given its answers."""
     stream = seeded(seed, "schedule")
-    if setting.terms.rule == PaperRule.name:
+    if resolve(setting.terms.rule).counts == "meetings":
         return draw(setting.by_clock, setting.terms.horizon, stream)
     return until_spent(setting.by_clock, setting.answers, stream)
+
+
+def noise_model(commitments: tuple[Commitment, ...], public: Sample | None) -> NoiseModel:
+    """What a rule may know of the owners' noise, and the public rows."""
+    return NoiseModel(_noise_std(commitments), commitments[0].clip, commitments[0].norm, public)
+
+
+def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> Rule[Any]:
+    """The rule at a setting; one from outside is built as its entry says."""
+    make = _RULES.get(setting.terms.rule)
+    if make is not None:
+        return make(outline, setting, commitments)
+    public = None if outline.evidence is None else outline.evidence.sample
+    return build_outside(setting, noise_model(commitments, public))
 
 
 def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule:
@@ -102,7 +118,7 @@ def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, .
         evidence.sample,
         setting.terms.objective(),
         records=setting.records,
-        deviations=_deviations(commitments),
+        noise_std=_noise_std(commitments),
         clip=commitments[0].clip,
         norm=setting.norm,
         start=evidence.model,
@@ -114,7 +130,7 @@ def _statistics(_outline: Outline, setting: Setting, commitments: tuple[Commitme
     return StatisticsRule(
         parameters=terms.parameters,
         records=setting.records,
-        deviations=_deviations(commitments),
+        noise_std=_noise_std(commitments),
         norm=setting.norm,
         regularization=terms.regularization,
         limit=terms.limit,
@@ -129,5 +145,5 @@ _RULES: Mapping[str, Callable[[Outline, Setting, tuple[Commitment, ...]], Rule[A
 }
 
 
-def _deviations(commitments: tuple[Commitment, ...]) -> tuple[float, ...]:
+def _noise_std(commitments: tuple[Commitment, ...]) -> tuple[float, ...]:
     return tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeAlias
 
 from copriv.errors import BadInput
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
+from copriv.rules.entry import RuleEntry
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
 
-RuleChoice = Literal["auto", "newton", "statistics", "averaged", "paper"]
+RuleChoice: TypeAlias = str | RuleEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class TrainingSpec:
 
     Args:
         guarantees: one an owner.
-        rule: paper, averaged, statistics or newton; auto for the one with the least predicted ψ.
-        loss: squared, huber or logistic.
+        rule: the name of a rule, or the entry of one from outside; auto for the one with the least predicted ψ.
+        loss: the name of a loss: squared, huber, logistic, or one from outside.
         threshold: the Huber loss's.
         horizon: T.
         step: the rule's step; or give rho.

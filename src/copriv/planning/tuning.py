@@ -7,19 +7,20 @@ every owner's records look like the public rows, with each owner's own size, cap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import average_curvature, gradient_norms
+from copriv.losses.outside import OutsideLoss
+from copriv.losses.passes import average_curvature, clipped_average_gradient, gradient_norms
 from copriv.losses.sample import Sample
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import draw
-from copriv.simulation.kernel import run_alike
-from copriv.vectors import FloatArray, Norm
+from copriv.simulation.kernel import Draws, PublicRows, Shape, run_alike
+from copriv.vectors import FloatArray, IntArray, Norm
 
 _WIDE_BOX = 1e6
 _BOX_MARGIN = 2.0
@@ -114,23 +115,35 @@ def simulate_pairs(
     met = np.asarray([meeting.owner for meeting in draw(rule.availability, pilot.horizon, generator)], dtype=np.int64)
     size = (pilot.horizon, rule.parameters)
     unit = generator.normal(size=size) if pilot.gaussian else generator.laplace(scale=np.sqrt(0.5), size=size)
+    noise = unit * pilot.deviations[met][:, None]
+    if isinstance(pilot.objective.loss, OutsideLoss):
+        return np.stack([_run_one(rule, pilot, rows, pair, met, noise) for pair in pairs])
     weights = np.asarray(rule.records) / sum(rule.records)
+    owners = np.column_stack([1 / np.asarray(rule.availability), weights])
+    loss = pilot.objective.loss
     return run_alike(
-        pilot.objective.loss.code,
-        pilot.objective.loss.threshold,
-        rows.columns,
-        rows.targets,
-        pilot.norm.value,
+        PublicRows((loss.code, loss.threshold), rows.columns, rows.targets, pilot.norm.value),
+        Draws(met, noise, np.asarray(pilot.caps, dtype=np.int64)),
+        Shape(owners, rule.central.factor(rule.owners), rule.regularization, rule.limit),
         np.asarray([clip for clip, _ in pairs]),
         np.asarray([step for _, step in pairs]),
-        met,
-        unit * pilot.deviations[met][:, None],
-        np.asarray(pilot.caps, dtype=np.int64),
-        np.column_stack([1 / np.asarray(rule.availability), weights]),
-        rule.central.factor(rule.owners),
-        rule.regularization,
-        rule.limit,
     )
+
+
+def _run_one(
+    rule: PaperRule, pilot: Pilot, rows: Sample, pair: tuple[float, float], met: IntArray, noise: FloatArray
+) -> FloatArray:
+    """`run_alike` for one pair and a loss from outside, which the compiled kernel does not know: the rule itself."""
+    clip, step = pair
+    tried = replace(rule, step=step)
+    state, left = tried.begin(), list(pilot.caps)
+    for owner, unit in zip(met.tolist(), noise, strict=True):
+        if left[owner] > 0:
+            left[owner] -= 1
+            asked = tried.question(state, owner)
+            exact = clipped_average_gradient(pilot.objective.loss, rows, asked, clip, pilot.norm)
+            state = tried.absorb(state, owner, exact + clip * unit)
+    return tried.model(state)
 
 
 def _digits(value: float) -> float:

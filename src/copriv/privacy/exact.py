@@ -45,7 +45,7 @@ class PrivateVector(_Sealed):
 
 @final
 class SimulatedVector(_Sealed):
-    """Computed in a simulation: gets seeded noise through `Mechanism.imitate`."""
+    """Computed in a simulation: gets seeded noise through `Mechanism.simulate_noise`."""
 
     __slots__ = ()
 

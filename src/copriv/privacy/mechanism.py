@@ -18,7 +18,7 @@ _GRID_BITS = 40
 
 
 class Mechanism(Protocol):
-    """Additive noise; `release` for records, `imitate` for simulations."""
+    """Additive noise; `release` for records, `simulate_noise` for simulations."""
 
     @property
     def name(self) -> str:

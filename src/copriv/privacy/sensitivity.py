@@ -22,7 +22,7 @@ from copriv.vectors import BLOCK, Norm
 
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 2.0**-1000
-# Owners let records in whose lengths exceed their bounds by a billionth (`owner.promise`).
+# Owners let records in whose lengths exceed their bounds by a billionth (`protocol.commitment`).
 RECORD_ROUNDING = 1 + 1e-9
 
 

@@ -10,7 +10,7 @@ guarantee allows. What training asks for, gradients or moments, has what the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -28,6 +28,8 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.privacy.weakness import weakness
+from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
@@ -119,7 +121,7 @@ class Commitment:
 
 def main_kind(terms: Terms) -> Kind:
     """What training asks for under these terms."""
-    return "moments" if terms.rule == "statistics" else "gradient"
+    return terms.kind
 
 
 def make_commitment(
@@ -143,6 +145,13 @@ def make_commitment(
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
 
 
+def commitment_of(hello: Hello, terms: Terms) -> Commitment:
+    """What an owner promises, worked out from what it said of itself."""
+    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
+    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
+    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+
+
 def expect_noise_std(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> float:
@@ -151,7 +160,7 @@ def expect_noise_std(
     For whoever forecasts and has thousands of owners to think of.
     """
     objective, norm = terms.objective(), mechanism_norm(guarantee)
-    of_kind = _moments if main_kind(terms) == "moments" else _gradients
+    of_kind = _moments if terms.kind == "moments" else _gradients
     _, sensitivity, _ = of_kind(terms, objective, records, norm)
     portion = _portion_of_training(_further_questions(terms, objective, records, norm))
     return expected_noise_std(
@@ -260,3 +269,9 @@ def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
 
 def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:
     return np.array([bounded_average_value(loss, sample, theta, bound)])
+
+
+def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
+    """Why the promise of some owner means little; None if all of them mean something."""
+    found = (weakness(each.calibration.guarantee, size) for each, size in zip(commitments, records, strict=True))
+    return next((words for words in found if words), None)

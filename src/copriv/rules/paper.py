@@ -21,6 +21,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from copriv.errors import BadInput
+from copriv.losses.sample import Sample
+from copriv.protocol.terms import Terms
+from copriv.rules.entry import RuleEntry
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray, compiled, read_only
 
 
@@ -105,8 +109,7 @@ class PaperRule:
     ) -> PaperState:
         """Eqs. (5) and (7); an answer that comes late counts as if it were asked for now."""
         central, copies = state.central.copy(), state.copies.copy()
-        owner_step, weight, central_step = self.coefficients(owner)
-        meet(central, copies[owner], answer, owner_step, weight, central_step, *self.shape)
+        meet(central, copies[owner], answer, self.coefficients(owner), self.shape)
         central.flags.writeable = copies.flags.writeable = False
         return PaperState(central, copies, state.meetings + 1)
 
@@ -169,14 +172,15 @@ def meet(
     central: FloatArray,
     copy: FloatArray,
     answer: FloatArray,
-    owner_step: float,
-    weight: float,
-    central_step: float,
-    owner_share: float,
-    regularization: float,
-    limit: float,
+    coefficients: tuple[float, float, float],
+    shape: tuple[float, float, float],
 ) -> None:
-    """One meeting, in place on θ_L and θ_i: the one function that the learner and every simulation run."""
+    """One meeting, in place on θ_L and θ_i: the one function that the learner and every simulation run.
+
+    The last two are `PaperRule.coefficients` of the owner and `PaperRule.shape`.
+    """
+    owner_step, weight, central_step = coefficients
+    owner_share, regularization, limit = shape
     for j in range(central.size):
         middle = 0.5 * (central[j] + copy[j])
         pull = 2 * regularization * middle
@@ -198,3 +202,18 @@ def _require_owners(records: Sequence[int], availability: Sequence[float]) -> No
     for probability in availability:
         if not 0 < probability <= 1:
             raise BadInput(f"an availability of {probability}", remedy="give probabilities above 0", value=probability)
+
+
+def _build(terms: Terms, owners: Owners, _noise: NoiseModel | None, _public: Sample | None) -> PaperRule:
+    return PaperRule(
+        parameters=terms.parameters,
+        records=owners.records,
+        availability=owners.availability,
+        step=terms.step,
+        regularization=terms.regularization,
+        limit=terms.limit,
+        central=CentralStep(terms.central),
+    )
+
+
+ENTRY = RuleEntry("paper", _build, needs=frozenset({"step"}), any_noise=True, counts="meetings")

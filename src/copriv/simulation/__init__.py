@@ -1,1 +1,1 @@
-"""Whole consortia on one machine: owners in this process, pilots on public rows, seeded twins of the noise."""
+"""Monte Carlo: many runs of a rule at once, from sufficient statistics or from records, with seeded noise."""

@@ -44,16 +44,10 @@ def simulate_averaged(
     left, models = np.tile(noise.caps, (runs, 1)), np.zeros((runs, rule.parameters))
     set_num_threads(CORES)
     _run(
-        np.stack([part.curvature for part in statistics]),
-        np.stack([part.offset for part in statistics]),
-        np.asarray(noise.deviations),
-        owners * np.asarray(rule.records) / sum(rule.records),
-        rule.step,
-        rule.regularization,
-        rule.limit,
-        rule.horizon // 2,
-        met,
-        unit,
+        (np.stack([part.curvature for part in statistics]), np.stack([part.offset for part in statistics])),
+        (np.asarray(noise.noise_std), owners * np.asarray(rule.records) / sum(rule.records)),
+        (rule.step, rule.regularization, rule.limit),
+        (met, unit),
         left,
         models,
     )
@@ -64,19 +58,19 @@ def simulate_averaged(
 
 @compiled_parallel
 def _run(
-    curvatures: FloatArray,
-    offsets: FloatArray,
-    deviations: FloatArray,
-    weights: FloatArray,
-    step: float,
-    regularization: float,
-    limit: float,
-    skipped: int,
-    met: npt.NDArray[np.int32],
-    unit: FloatArray,
+    statistics: tuple[FloatArray, FloatArray],
+    owners: tuple[FloatArray, FloatArray],
+    shape: tuple[float, float, float],
+    draws: tuple[npt.NDArray[np.int32], FloatArray],
     left: IntArray,
     models: FloatArray,
 ) -> None:
+    """Advance every run to its end, in place on `left` and `models`; the first half of the meetings is not averaged."""
+    curvatures, offsets = statistics
+    noise_std, weights = owners
+    step, regularization, limit = shape
+    met, unit = draws
+    skipped = met.shape[1] // 2
     for r in prange(met.shape[0]):
         central, answers = np.zeros(models.shape[1]), 0
         for k in range(met.shape[1]):
@@ -85,7 +79,7 @@ def _run(
                 left[r, owner] -= 1
                 answer = gradient(curvatures[owner], offsets[owner], central)
                 for j in range(answer.size):
-                    answer[j] += deviations[owner] * unit[r, k, j]
+                    answer[j] += noise_std[owner] * unit[r, k, j]
                 descend(central, answer, step, weights[owner], regularization, limit)
                 if answers >= skipped:
                     models[r] += central

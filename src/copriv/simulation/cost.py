@@ -56,7 +56,7 @@ class Scene:
         return relative_fitness(self.objective.fitness(self.joint, theta), self.best)
 
 
-class Imitation(Protocol):
+class SimulatedNoise(Protocol):
     """Simulated noise of one owner."""
 
     @property
@@ -72,9 +72,9 @@ class Protection:
     """How owners protect answers: the norm of their clip, and the noise for so many records, such a clip, K answers."""
 
     norm: Norm
-    noise: Callable[[int, float, int], Imitation]
+    noise: Callable[[int, float, int], SimulatedNoise]
 
-    def of(self, records: Sequence[int], clip: float, answers: int) -> list[Imitation]:
+    def of(self, records: Sequence[int], clip: float, answers: int) -> list[SimulatedNoise]:
         """The noise of each owner."""
         made = {size: self.noise(size, clip, answers) for size in set(records)}
         return [made[size] for size in records]
@@ -83,7 +83,7 @@ class Protection:
 def promised(guarantee: Guarantee, parameters: int) -> Protection:
     """The very noise that `make_commitment` gives under a guarantee: Laplace if it is pure, else Gaussian."""
 
-    def noise(records: int, clip: float, answers: int) -> Imitation:
+    def noise(records: int, clip: float, answers: int) -> SimulatedNoise:
         size = {"records": records, "parameters": parameters}
         return calibrate_gradients(guarantee, clip=clip, answers=answers, **size).mechanism
 
@@ -93,7 +93,7 @@ def promised(guarantee: Guarantee, parameters: int) -> Protection:
 def radial(epsilon: float, parameters: int) -> Protection:
     """The K-norm mechanism under a pure ε."""
 
-    def noise(records: int, clip: float, answers: int) -> Imitation:
+    def noise(records: int, clip: float, answers: int) -> SimulatedNoise:
         sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=Norm.L2)
         return Radial(sensitivity.value * answers / epsilon, parameters)
 

@@ -6,73 +6,77 @@ answer is the clipped average gradient of those rows plus noise.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from copriv.losses.passes import clip_block, fold_block, measure_block
+from copriv.losses.blocks import fold_block, measure_block
+from copriv.losses.passes import clip_block
 from copriv.rules.paper import meet, midpoint
 from copriv.vectors import FloatArray, IntArray, compiled
 
 
+class PublicRows(NamedTuple):
+    """The rows that play every owner's records: the loss's code and threshold, the rows, and 1 or 2 for the norm."""
+
+    loss: tuple[int, float]
+    columns: FloatArray
+    targets: FloatArray
+    power: int
+
+
+class Draws(NamedTuple):
+    """The chance of a run: who is met, the noise on each answer for a clip of 1, and the most answers of each owner."""
+
+    met: IntArray
+    noise: FloatArray
+    caps: IntArray
+
+
+class Shape(NamedTuple):
+    """What stays the same: 1/γ_i and n_i/n (a row for each owner), c_N, λ and θ_max."""
+
+    owners: FloatArray
+    central_factor: float
+    regularization: float
+    limit: float
+
+
 @compiled
-def run_alike(
-    code: int,
-    threshold: float,
-    columns: FloatArray,
-    targets: FloatArray,
-    power: int,
-    clips: FloatArray,
-    steps: FloatArray,
-    met: IntArray,
-    noise: FloatArray,
-    caps: IntArray,
-    owners: FloatArray,
-    central_factor: float,
-    regularization: float,
-    limit: float,
-) -> FloatArray:
+def run_alike(rows: PublicRows, draws: Draws, shape: Shape, clips: FloatArray, steps: FloatArray) -> FloatArray:
     """θ_L at the end of a run for each pair of clips[r] and steps[r], with the same meetings and noise in each.
 
-    `noise` is for a clip of 1, as noise scales with it. `owners` has a row for each owner: 1/γ_i and n_i/n. An owner
-    that reached its cap says nothing.
+    An owner that reached its cap says nothing.
     """
-    models = np.empty((steps.size, columns.shape[0]))
+    owners, parameters = shape.owners, rows.columns.shape[0]
+    models = np.empty((steps.size, parameters))
     for r in range(steps.size):
-        central = np.zeros(columns.shape[0])
-        copies = np.zeros((owners.shape[0], columns.shape[0]))
-        left = caps.copy()
-        for k in range(met.size):
-            owner = met[k]
+        central = np.zeros(parameters)
+        copies = np.zeros((owners.shape[0], parameters))
+        left = draws.caps.copy()
+        for k in range(draws.met.size):
+            owner = draws.met[k]
             if left[owner] > 0:
                 left[owner] -= 1
                 question = midpoint(central, copies[owner])
-                answer = _clipped_average(code, threshold, columns, targets, question, clips[r], power)
+                answer = _clipped_average(rows, question, clips[r])
                 for j in range(answer.size):
-                    answer[j] += clips[r] * noise[k, j]
-                meet(
-                    central,
-                    copies[owner],
-                    answer,
-                    steps[r] * owners[owner, 0],
-                    owners[owner, 1],
-                    steps[r] * central_factor,
-                    0.5 / owners.shape[0],
-                    regularization,
-                    limit,
-                )
+                    answer[j] += clips[r] * draws.noise[k, j]
+                coefficients = (steps[r] * owners[owner, 0], owners[owner, 1], steps[r] * shape.central_factor)
+                study = (0.5 / owners.shape[0], shape.regularization, shape.limit)
+                meet(central, copies[owner], answer, coefficients, study)
         models[r] = central
     return models
 
 
 @compiled
-def _clipped_average(
-    code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray, clip: float, power: int
-) -> FloatArray:
-    slopes = np.zeros(targets.size)
-    lengths = np.zeros(targets.size)
+def _clipped_average(rows: PublicRows, theta: FloatArray, clip: float) -> FloatArray:
+    slopes = np.zeros(rows.targets.size)
+    lengths = np.zeros(rows.targets.size)
     average = np.zeros(theta.size)
-    measure_block(columns, 0, theta, power, slopes, lengths)
-    clip_block(code, threshold, columns, 0, targets, clip, power, lengths, slopes)
-    fold_block(columns, 0, slopes, average)
+    measure_block(rows.columns, 0, theta, rows.power, slopes, lengths)
+    clip_block(rows.loss, rows.columns, 0, rows.targets, clip, rows.power, lengths, slopes)
+    fold_block(rows.columns, 0, slopes, average)
     for j in range(average.size):
-        average[j] /= targets.size
+        average[j] /= rows.targets.size
     return average

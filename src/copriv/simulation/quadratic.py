@@ -28,10 +28,10 @@ _NUMBERS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The owners' noise: its kind, its deviation on each coordinate and the most answers, one of each an owner."""
+    """The owners' noise: its kind; for each owner its standard deviation on a coordinate, and the most answers."""
 
     kind: NoiseKind
-    deviations: FloatArray
+    noise_std: FloatArray
     caps: IntArray
 
     @classmethod
@@ -91,7 +91,7 @@ def simulate(
     return Paths(psi, met, noise.caps - state.left, state.central)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _State:
     """θ_L, the copies and the answers left, for every run; advanced in place."""
 
@@ -109,9 +109,9 @@ class _State:
 
 
 def _require(rule: PaperRule, statistics: Sequence[SufficientStatistics], noise: Noise, kinds: IntArray) -> None:
-    if noise.deviations.size != rule.owners or noise.caps.size != rule.owners or kinds.size != rule.owners:
+    if noise.noise_std.size != rule.owners or noise.caps.size != rule.owners or kinds.size != rule.owners:
         raise BadInput(
-            f"noise for {noise.deviations.size} and statistics for {kinds.size} of {rule.owners} owners",
+            f"noise for {noise.noise_std.size} and statistics for {kinds.size} of {rule.owners} owners",
             remedy="give one of each for every owner",
             value=rule.owners,
         )
@@ -138,7 +138,7 @@ def draw_meetings(owners: int, gammas: FloatArray | None, size: int, stream: np.
 
 
 def draw_unit_noise(kind: NoiseKind, size: tuple[int, int], stream: np.random.Generator) -> FloatArray:
-    """Noise of deviation 1, or none."""
+    """Noise of standard deviation 1, or none."""
     if kind == "laplace":
         return stream.laplace(scale=np.sqrt(0.5), size=size)
     return stream.normal(size=size) if kind == "gaussian" else np.zeros(size)
@@ -158,52 +158,41 @@ def _advance(
     psi = np.empty(met.shape)
     set_num_threads(CORES)
     _run(
-        np.stack([part.curvature for part in statistics]),
-        np.stack([part.offset for part in statistics]),
+        (np.stack([part.curvature for part in statistics]), np.stack([part.offset for part in statistics])),
         packed,
-        rule.step * rule.central.factor(rule.owners),
-        *rule.shape,
-        joint.curvature,
-        joint.offset,
-        joint.power,
-        best,
-        np.ascontiguousarray(met),
-        unit,
-        state.central,
-        state.copies,
-        state.left,
+        (rule.step * rule.central.factor(rule.owners), *rule.shape),
+        (joint.curvature, joint.offset, joint.power, best),
+        (np.ascontiguousarray(met), unit),
+        (state.central, state.copies, state.left),
         psi,
     )
     return psi
 
 
 def _pack(rule: PaperRule, noise: Noise, kinds: IntArray) -> FloatArray:
-    """One row for each owner (deviation, step, weight, kind), so that a meeting reads them from one place in memory."""
+    """One row for each owner (noise_std, step, weight, kind), so that a meeting reads them from one place in memory."""
     records = np.asarray(rule.records, dtype=np.float64)
     steps = rule.step / np.asarray(rule.availability)
-    return np.column_stack([noise.deviations, steps, records / records.sum(), kinds])
+    return np.column_stack([noise.noise_std, steps, records / records.sum(), kinds])
 
 
 @compiled_parallel
 def _run(
-    curvatures: FloatArray,
-    offsets: FloatArray,
+    statistics: tuple[FloatArray, FloatArray],
     owners: FloatArray,
-    central_step: float,
-    owner_share: float,
-    regularization: float,
-    limit: float,
-    joint_curvature: FloatArray,
-    joint_offset: FloatArray,
-    joint_power: float,
-    best: float,
-    met: npt.NDArray[np.int32],
-    unit: FloatArray,
-    central: FloatArray,
-    copies: FloatArray,
-    left: IntArray,
+    steps: tuple[float, float, float, float],
+    joint: tuple[FloatArray, FloatArray, float, float],
+    draws: tuple[npt.NDArray[np.int32], FloatArray],
+    state: tuple[FloatArray, FloatArray, IntArray],
     psi: FloatArray,
 ) -> None:
+    """Advance every run by the drawn meetings, in place on the state (θ_L, copies, answers left) and on ψ."""
+    curvatures, offsets = statistics
+    central_step, owner_share, regularization, limit = steps
+    joint_curvature, joint_offset, joint_power, best = joint
+    met, unit = draws
+    central, copies, left = state
+    shape = (owner_share, regularization, limit)
     for r in prange(met.shape[0]):
         for k in range(met.shape[1]):
             owner = met[r, k]
@@ -214,17 +203,8 @@ def _run(
                 answer = gradient(curvatures[kind], offsets[kind], question)
                 for j in range(answer.size):
                     answer[j] += owners[owner, 0] * unit[r, k, j]
-                meet(
-                    central[r],
-                    copies[r, owner],
-                    answer,
-                    owners[owner, 1],
-                    owners[owner, 2],
-                    central_step,
-                    owner_share,
-                    regularization,
-                    limit,
-                )
+                coefficients = (owners[owner, 1], owners[owner, 2], central_step)
+                meet(central[r], copies[r, owner], answer, coefficients, shape)
             psi[r, k] = value(joint_curvature, joint_offset, joint_power, regularization, central[r]) / best - 1
 
 

@@ -1,7 +1,7 @@
 """The K-norm mechanism with the L2 ball, in simulation only: density ∝ exp(−‖w‖₂/b) is (Δ₂/b)-DP, a pure ε in L2.
 
 Hardt, Talwar: On the geometry of differential privacy, STOC 2010. The length of w is Gamma(p, b), its direction
-uniform; every coordinate has deviation √(p + 1)·b.
+uniform; every coordinate has standard deviation √(p + 1)·b.
 """
 
 from __future__ import annotations

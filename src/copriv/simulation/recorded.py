@@ -7,6 +7,7 @@ answer is, to the last bit, what a live owner computes, so that a run without no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +23,32 @@ from copriv.simulation.quadratic import Noise, Paths, draw_meetings, draw_unit_n
 from copriv.vectors import FloatArray, IntArray, Norm
 
 
+@dataclass(frozen=True, slots=True)
+class RecordOwners:
+    """What the owners answer from.
+
+    Args:
+        objective: the loss, the regularizer and the box.
+        samples: of each owner.
+        clip: the most that one record's gradient may count.
+        norm: in which norm.
+    """
+
+    objective: Objective
+    samples: Sequence[Sample]
+    clip: float
+    norm: Norm
+
+    def answers(self, owner: int, thetas: FloatArray) -> FloatArray:
+        """The exact answers of an owner at many models, one a row."""
+        return clipped_average_gradients(self.objective.loss, self.samples[owner], thetas, self.clip, self.norm)
+
+
 def simulate_records(
     rule: PaperRule,
-    objective: Objective,
-    samples: Sequence[Sample],
+    owners: RecordOwners,
     noise: Noise,
     *,
-    clip: float,
-    norm: Norm,
     horizon: int,
     runs: int,
     seed: int,
@@ -40,11 +59,8 @@ def simulate_records(
 
     Args:
         rule: the rule, with the owners' sizes and availabilities.
-        objective: the loss, the regularizer and the box.
-        samples: of each owner.
+        owners: their records.
         noise: of each owner.
-        clip: the most that one record's gradient may count.
-        norm: in which norm.
         horizon: T.
         runs: how many.
         seed: of schedules and noise.
@@ -54,13 +70,13 @@ def simulate_records(
     streams = [(seeded(seed, f"schedule {r}"), seeded(seed, f"noise {r}")) for r in range(runs)]
     met = np.stack([_owners_met(rule, horizon, trace, schedule) for schedule, _ in streams]).astype(np.int32)
     unit = np.stack([draw_unit_noise(noise.kind, (horizon, rule.parameters), stream) for _, stream in streams])
-    joint = Sample.join(samples)
+    objective, joint = owners.objective, Sample.join(owners.samples)
     best = objective.fitness(joint, minimise(objective, joint))
     states = [rule.begin() for _ in range(runs)]
     left = np.tile(noise.caps, (runs, 1))
     psi = np.empty((runs, horizon // every))
     for k in range(horizon):
-        states = _meet(rule, objective, samples, noise, states, left, met[:, k], unit[:, k], clip, norm)
+        states = _meet(rule, owners, noise, states, left, met[:, k], unit[:, k])
         if (k + 1) % every == 0:
             for r, state in enumerate(states):
                 psi[r, k // every] = relative_fitness(objective.fitness(joint, rule.model(state)), best)
@@ -75,15 +91,12 @@ def _owners_met(rule: PaperRule, horizon: int, trace: Trace | None, stream: np.r
 
 def _meet(
     rule: PaperRule,
-    objective: Objective,
-    samples: Sequence[Sample],
+    owners: RecordOwners,
     noise: Noise,
     states: list[PaperState],
     left: IntArray,
     met: npt.NDArray[np.int32],
     unit: FloatArray,
-    clip: float,
-    norm: Norm,
 ) -> list[PaperState]:
     """One meeting of every run; the runs that meet the same owner share a pass over its records."""
     after = list(states)
@@ -92,8 +105,8 @@ def _meet(
         if not asking:
             continue
         thetas = np.stack([rule.question(states[r], int(owner)) for r in asking])
-        answers = clipped_average_gradients(objective.loss, samples[owner], thetas, clip, norm)
+        answers = owners.answers(int(owner), thetas)
         for r, exact in zip(asking, answers, strict=True):
             left[r, owner] -= 1
-            after[r] = rule.absorb(states[r], int(owner), exact + noise.deviations[owner] * unit[r])
+            after[r] = rule.absorb(states[r], int(owner), exact + noise.noise_std[owner] * unit[r])
     return after

@@ -151,12 +151,12 @@ def test_a_schedule_can_be_replayed(train, tmp_path):
 
 
 def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not(train, copriv, tmp_path, monkeypatch):
-    from copriv.cli import train_job
+    from copriv.runtime.local import Watch
 
     class Cut(Exception):
         """The power goes."""
 
-    real, seen = train_job.Watch.see, []
+    real, seen = Watch.see, []
 
     def see(watch, iteration, model):
         seen.append(iteration.number)
@@ -164,7 +164,7 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not(train, copriv, 
             raise Cut
         real(watch, iteration, model)
 
-    monkeypatch.setattr(train_job.Watch, "see", see)
+    monkeypatch.setattr(Watch, "see", see)
     assert train("--out", "run").code == 70
     assert not (tmp_path / "run" / "run.json").exists()
     outcome = copriv("train", "--resume", "run", "--json")
@@ -307,12 +307,12 @@ def test_words_that_are_off_are_errors_of_the_same_kind(copriv, loans, arguments
 
 
 def test_a_bug_is_told_without_a_traceback(copriv, loans, monkeypatch):
-    from copriv.cli import train_job
+    from copriv.api import train
 
     def broken(*_arguments):
         raise RuntimeError("the roof leaks")
 
-    monkeypatch.setattr(train_job, "run_job", broken)
+    monkeypatch.setattr(train, "carry_out", broken)
     outcome = copriv("train")
     assert outcome.code == 70
     assert "the roof leaks" in outcome.err

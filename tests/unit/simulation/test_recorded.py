@@ -18,7 +18,7 @@ from copriv.records.target import TargetChoice
 from copriv.rules.paper import PaperRule
 from copriv.runtime.local import Watch, assemble, measure, run
 from copriv.simulation.quadratic import Noise, SufficientStatistics, simulate
-from copriv.simulation.recorded import simulate_records
+from copriv.simulation.recorded import RecordOwners, simulate_records
 from copriv.vectors import Norm
 
 
@@ -50,11 +50,10 @@ def _simulated(intake, study, noise, runs, seed, trace=None, every=1):
     commitment = study.commitments[0]
     return simulate_records(
         study.rule,
-        study.terms.objective(),
-        [owner.sample for owner in intake.owners],
+        RecordOwners(
+            study.terms.objective(), [owner.sample for owner in intake.owners], commitment.clip, commitment.norm
+        ),
         noise,
-        clip=commitment.clip,
-        norm=commitment.norm,
         horizon=len(study.trace),
         runs=runs,
         seed=seed,
@@ -81,8 +80,8 @@ def test_noisy_runs_have_the_distribution_of_live_ones(intake):
     calibration = study.commitments[0].calibration
 
     def ends(scale):
-        deviations = np.full(3, scale * calibration.mechanism.noise_std)
-        noise = Noise("laplace", deviations, np.full(3, calibration.answers, dtype=np.int64))
+        noise_std = np.full(3, scale * calibration.mechanism.noise_std)
+        noise = Noise("laplace", noise_std, np.full(3, calibration.answers, dtype=np.int64))
         return _simulated(intake, study, noise, 200, 1, study.trace, every=60).psi[:, -1]
 
     assert stats.ks_2samp(live, ends(1.0)).pvalue > 1e-3
@@ -96,11 +95,8 @@ def test_without_clipping_it_agrees_with_sufficient_statistics(intake):
     fast = simulate(rule, [SufficientStatistics.of(s) for s in samples], noise, horizon=80, runs=3, seed=4)
     slow = simulate_records(
         rule,
-        Objective(choose("squared"), 1e-4, 50.0),
-        samples,
+        RecordOwners(Objective(choose("squared"), 1e-4, 50.0), samples, clip=1e6, norm=Norm.L2),
         noise,
-        clip=1e6,
-        norm=Norm.L2,
         horizon=80,
         runs=3,
         seed=4,
@@ -117,11 +113,8 @@ def test_other_losses_run(make_sample, loss):
     rule = PaperRule(4, (300, 300), (0.5, 0.5), 0.5, 1e-4, 10.0)
     paths = simulate_records(
         rule,
-        Objective(choose(loss, 0.2), 1e-4, 10.0),
-        samples,
+        RecordOwners(Objective(choose(loss, 0.2), 1e-4, 10.0), samples, clip=10.0, norm=Norm.L2),
         Noise.none(2, 400),
-        clip=10.0,
-        norm=Norm.L2,
         horizon=400,
         runs=2,
         seed=1,

@@ -1,0 +1,51 @@
+"""The fold over a ledger's entries is pure: a state that has a successor stays what it was."""
+
+from copriv.owner.entries import Enrolled
+from copriv.owner.ledger_opening import begin
+from copriv.owner.ledger_state import append, open_book, read_book
+from copriv.privacy.guarantee import Amount, Guarantee
+
+PRICE, SHARE = Amount(10, "epsilon"), Amount(10**6, "epsilon")
+
+
+def _life(queries=30):
+    """States and entries of a ledger that answers some queries of two studies."""
+    state, entry = open_book(begin("bank", "records", Guarantee.of(1)))
+    states, entries = [state], [entry]
+    proposals = [lambda state: state.next_entry(Enrolled("first", "study one", "a learner", "Ada"))]
+    for number in range(queries):
+        study = ("first", "second")[number % 2]
+        proposals += [
+            lambda state, number=number, study=study: state.charge(f"q{number}", "?", PRICE, study, SHARE),
+            lambda state, number=number: state.answer(f"q{number}", b"", f"{number:064x}"),
+        ]
+    proposals.append(lambda state: state.open_epoch(Guarantee.of(2), {"epsilon": 2 * 10**9}, "Ada"))
+    proposals.append(lambda state: state.open_version("other records", "Ada"))
+    for propose in proposals:
+        entries.append(propose(states[-1]))
+        states.append(append(states[-1], entries[-1]))
+    return states, entries
+
+
+def _plain(state):
+    fields = {name: getattr(state, name) for name in type(state).__dataclass_fields__}
+    return {
+        name: dict(value) if name in ("queries", "studies", "enrolled", "receipts") else value
+        for name, value in fields.items()
+    }
+
+
+def test_every_state_is_the_fold_of_its_own_entries():
+    states, entries = _life()
+    for number, state in enumerate(states, start=1):
+        assert _plain(state) == _plain(read_book(entries[:number]))
+
+
+def test_two_ways_from_one_state_do_not_meet():
+    states, entries = _life()
+    middle = states[5]
+    other = append(middle, middle.charge("another", "?", PRICE, "third", SHARE))
+    assert other.spent_by("third") == PRICE.nano
+    assert "another" not in states[6].queries
+    assert _plain(states[-1]) == _plain(read_book(entries))
+    assert states[-1].newest_receipt == f"{29:064x}"
