@@ -10,6 +10,7 @@ started again with the same command; the broker is started again by the learner.
 """
 
 import argparse
+import io
 import os
 import random
 import signal
@@ -18,12 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import numpy as np
 import replay
 
+from copriv.cli import main as command
 from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.runtime.rehearsal import free_port
@@ -169,7 +171,17 @@ def findings(world):
 
 
 def _copriv(*words):
-    subprocess.run([COPRIV, *map(str, words)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """A command that succeeds; in this process, because that is quicker."""
+    before, sys.argv = sys.argv, ["copriv", *map(str, words)]
+    said = io.StringIO()
+    try:
+        with redirect_stdout(said), redirect_stderr(said):
+            command.main()
+    except SystemExit as stopped:
+        if stopped.code:
+            sys.exit(f"{' '.join(sys.argv)} failed: {said.getvalue()[-600:]}")
+    finally:
+        sys.argv = before
 
 
 def main():

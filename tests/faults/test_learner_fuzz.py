@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from copriv.learner.admission import objection
 from copriv.learner.learner import Session
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.privacy.release import describe
 from copriv.protocol.commitment import commitment_of, make_commitment
@@ -28,6 +28,7 @@ from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.report.narrator import Narrator
+from copriv.rules.setting import NoiseModel
 from copriv.runtime.learner_training import Trouble, refused
 from copriv.transport import reception, subjects
 from copriv.transport.connection_policy import ConnectionPolicy
@@ -79,11 +80,15 @@ class Screen:
         self.file = io.StringIO()
         console = Console(file=self.file, width=10_000, force_terminal=False)
         roster = Roster(tuple(hello_of(name, terms_of("paper")) for name in (HONEST, LIAR)))
-        self._narrator = Narrator(console, Progress(console=console, disable=True), None)
+        self._narrator, self._seen = Narrator(console, Progress(console=console, disable=True), None), set()
         self._trouble = Trouble(_Nobody(), self._narrator, roster)
 
     def note(self, refusal):
-        self._narrator(refused(1, refusal))
+        """Words that were printed once are not printed again: that would take most of the time, and show nothing."""
+        words = (refusal.owner, refusal.reason, refusal.text)
+        if words not in self._seen:
+            self._seen.add(words)
+            self._narrator(refused(1, refusal))
         self._trouble.count(refusal.owner, refusal.reason)
 
     def findings(self):

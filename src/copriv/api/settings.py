@@ -11,7 +11,11 @@ from typing import Any, Literal, TypedDict, TypeVar
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.losses.choose import loss_name
+from copriv.losses.outside import OutsideLoss
 from copriv.planning.training_spec import RuleChoice
+from copriv.rules.entry import RuleEntry
+from copriv.rules.registry import resolve
 from copriv.runtime.events import Event
 from copriv.runtime.local_request import Loading, Person, TrainRequest
 
@@ -61,8 +65,8 @@ class TrainSettings(TypedDict, total=False):
     Keys:
         delta: 0 for pure ε (Laplace noise); above 0 for Gaussian noise.
         accountant: with δ, how answers add up: pld or zcdp.
-        rule: auto, newton, statistics, averaged or paper.
-        loss: squared, huber or logistic; with `huber_threshold`.
+        rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
+        loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of the paper's rule.
         clip, answers, regularization, box: as the planner chooses them, unless they are given.
         rates: of the owners' clocks, one each or by name.
@@ -82,7 +86,7 @@ class TrainSettings(TypedDict, total=False):
     delta: float
     accountant: Literal["pld", "zcdp"]
     rule: RuleChoice
-    loss: Literal["squared", "huber", "logistic"]
+    loss: str | OutsideLoss
     huber_threshold: float
     horizon: int
     step: float
@@ -178,6 +182,10 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in _PATHS:
         if found.get(name) is not None:
             found[name] = Path(found[name])
+    if isinstance(found.get("rule"), RuleEntry):
+        found["rule"] = resolve(found["rule"]).name
+    if "loss" in found:
+        found["loss"] = loss_name(found["loss"])
     if "skip" in found:
         found["skip"] = (found["skip"],) if isinstance(found["skip"], str) else tuple(found["skip"] or ())
     return found

@@ -12,6 +12,7 @@ import polars as pl
 from copriv.api.data import Data
 from copriv.api.model import Model
 from copriv.api.settings import Each, TrainSettings, request_from, require_known, this_person
+from copriv.losses.choose import loss_name
 from copriv.report import run_folder
 from copriv.report.figures import Figures
 from copriv.report.run_folder import Result
@@ -163,7 +164,7 @@ def train(data: Data, epsilon: Each | None = None, **settings: Unpack[TrainSetti
         seen.append(event)
         tell(event)
 
-    request = request_from(data.loading(settings.get("loss", "squared")), epsilon, settings)
+    request = request_from(data.loading(loss_name(settings.get("loss", "squared"))), epsilon, settings)
     job = begin(request, data.sources(), given, this_person(settings.get("ask")), hear)
     return carry_out(job, seen)
 

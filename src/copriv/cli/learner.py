@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,8 @@ import typer
 
 from copriv.cli.command import argument, option, takes
 from copriv.cli.options import OUTPUT, AsJson
+from copriv.cli.plan import plan
 from copriv.cli.say import say
-from copriv.cli.train import CentralName, LossName, RuleName
 
 if TYPE_CHECKING:
     from copriv.runtime.learner_setup import InvitationOptions
@@ -24,20 +23,6 @@ learner = typer.Typer(
 )
 
 
-class MeetingName(StrEnum):
-    """Who speaks first."""
-
-    request = "request"
-    broadcast = "broadcast"
-
-
-class ClockName(StrEnum):
-    """When owners are there."""
-
-    always = "always"
-    poisson = "poisson"
-
-
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 authority = typer.Typer(
@@ -46,95 +31,7 @@ authority = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 learner.add_typer(authority, name="authority")
-
-
-@learner.command()
-def draft(
-    public: Annotated[Path, typer.Option("--public", help="A CSV or Parquet table of public rows.")],
-    target: Annotated[str, typer.Option("--target", help="The column to predict.")],
-    owners: Annotated[int, typer.Option("--owners", help="How many owners are expected.")] = 10,
-    records: Annotated[int, typer.Option("--records", help="How many records each is expected to have.")] = 10_000,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Asked of every owner.", metavar="FLOAT")] = "1",
-    delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
-    answers: Annotated[int | None, typer.Option("--answers", help="The most answers of an owner.")] = None,
-    name: Annotated[str, typer.Option("--name", help="What people call the study.")] = "study",
-    asks: Annotated[str, typer.Option("--learner", help="Who asks, as owners will read it (default: not named).")] = "",
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="Number the categories of a text target 1, 2 …")] = False,
-    positive_above: Annotated[
-        float | None, typer.Option("--positive-above", help="For the logistic loss: targets above this are positive.")
-    ] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", help="A column that is no feature; repeatable.")] = None,
-    features: Annotated[int, typer.Option("--features", help="Principal components to keep.")] = 10,
-    loss: Annotated[LossName, typer.Option("--loss", help="What a mistake costs.")] = LossName.squared,
-    huber_threshold: Annotated[
-        float, typer.Option("--huber-threshold", help="Residual beyond which the Huber loss grows linearly.")
-    ] = 0.25,
-    rule: Annotated[
-        RuleName, typer.Option("--rule", help="How answers become a model; auto: what should cost the least.")
-    ] = RuleName.auto,
-    horizon: Annotated[int, typer.Option("--horizon", help="How many meetings (T), for the paper's rule.")] = 1000,
-    step: Annotated[float | None, typer.Option("--step", help="The rule's step (default: from public rows).")] = None,
-    clip: Annotated[float | None, typer.Option("--clip", help="The clip (default: from public rows).")] = None,
-    central: Annotated[
-        CentralName, typer.Option("--central", help="Central step: of the proof, or as printed.")
-    ] = CentralName.proof,
-    regularization: Annotated[float, typer.Option("--regularization", help="Weight of the squared length.")] = 1e-5,
-    meeting: Annotated[
-        MeetingName, typer.Option("--meeting", help="Who speaks first: owners request, or the learner broadcasts.")
-    ] = MeetingName.request,
-    clock: Annotated[
-        ClockName, typer.Option("--clock", help="Owners are always on, or have Poisson clocks.")
-    ] = ClockName.always,
-    evaluations: Annotated[
-        int, typer.Option("--evaluations", help="How often an owner may be asked for its average loss.")
-    ] = 0,
-    evaluation_share: Annotated[
-        float, typer.Option("--evaluation-share", help="The part of every budget set aside for that.")
-    ] = 0.1,
-    seed: Annotated[int, typer.Option("--seed", help="Seeds the choice of clip and step.")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="The study file to write.")] = Path("study.toml"),
-    as_json: _Json = False,
-) -> None:
-    """Write a study file from public rows: features, rule, clip and box. No private record is looked at.
-
-    The public rows themselves, reduced to numbers, go into a file beside it, for the learner alone.
-
-    copriv learner draft --public public.parquet --target int_rate --owners 10 --records 10000 --epsilon 1
-    """
-    from copriv.cli.learner_draft import DraftOptions, run_draft
-
-    run_draft(
-        DraftOptions(
-            public=public,
-            target=target,
-            owners=owners,
-            records=records,
-            epsilon=epsilon,
-            delta=delta,
-            answers=answers,
-            name=name,
-            ordinal=ordinal,
-            positive_above=positive_above,
-            skip=tuple(skip or ()),
-            features=features,
-            loss=loss.value,
-            huber_threshold=huber_threshold,
-            rule=rule.value,
-            horizon=horizon,
-            step=step,
-            clip=clip,
-            central=central.value,
-            regularization=regularization,
-            meeting=meeting.value,
-            clock=clock.value,
-            evaluations=evaluations,
-            evaluation_share=evaluation_share,
-            seed=seed,
-            out=out,
-            learner=asks,
-        ),
-        as_json=as_json,
-    )
+learner.command(name="draft")(plan)
 
 
 _OWNER, _BROKER, _MEETING = "Owner", "Broker", "Meetings"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from copriv.cli.command import option
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
-LossName = Literal["squared", "huber", "logistic"]
+# Of this project; others may be installed.
+_LOSSES = "squared|huber|logistic|..."
+RULES = "auto|newton|statistics|averaged|paper|..."
+CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
 
 
@@ -61,6 +64,15 @@ def read_options(options: FileOptions) -> FileFormat:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FromPublicRows:
+    """Rows that nothing protects."""
+
+    public: Annotated[
+        Path | None, option("--public", DATA, "A table of public rows (with --study: those beside it).")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Agreed:
     """A study whose terms are agreed already."""
 
@@ -73,13 +85,29 @@ class Agreed:
 class Losing:
     """What a mistake costs."""
 
-    loss: Annotated[LossName, option("--loss", LEARNING, "What a mistake costs.")] = "squared"
+    loss: Annotated[str, option("--loss", LEARNING, "What a mistake costs.", _LOSSES)] = "squared"
     huber_threshold: Annotated[
         float, option("--huber-threshold", LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
     ] = 0.25
     regularization: Annotated[
         float, option("--regularization", LEARNING, "Weight of the squared length of the model.")
     ] = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What is settled beforehand; all else is for the planner to choose, on public rows."""
+
+    rule: Annotated[
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.", RULES)
+    ] = "auto"
+    horizon: Annotated[int, option("--horizon", LEARNING, "Meetings (T) of the paper's rule.")] = 1000
+    step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: by public rows).")] = None
+    clip: Annotated[float | None, option("--clip", LEARNING, "The clip (default: by public rows).")] = None
+    answers: Annotated[int | None, option("--answers", LEARNING, "The most answers of an owner.")] = None
+    central: Annotated[
+        CentralName, option("--central", LEARNING, "Central step of the paper's rule: of the proof, or as printed.")
+    ] = "proof"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,3 +152,16 @@ class AsJson:
     """For other programs."""
 
     as_json: Annotated[bool, option("--json", OUTPUT, "Print one JSON object.")] = False
+
+
+def typed(options: object, given: tuple[str, ...], known: type) -> dict[str, Any]:
+    """Of the options that a user has typed, the settings that a verb knows; all else has the verb's defaults."""
+    names = (name for name in given if name in known.__annotations__)
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def as_json(found: dict[str, Any]) -> str:
+    """One JSON object, without NaN."""
+    import msgspec
+
+    return msgspec.json.encode(found).decode()

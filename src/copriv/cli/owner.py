@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from copriv.cli.command import argument, option, takes
-from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson
+from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, read_options
 from copriv.cli.person import ask_to_agree, asker, who
 from copriv.cli.say import say
 
@@ -60,7 +60,7 @@ def request(options: _Request) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Join(_Approving):
+class _Join(_Approving, FileOptions):
     invitation: Annotated[Path, argument("The learner's answer to your request.")]
     data: Annotated[Path, option("--data", DATA, "Your records: a CSV or Parquet table. It stays where it is.")]
     target: Annotated[
@@ -107,7 +107,7 @@ def join(options: _Join) -> None:
 
     names = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
     given = {name: getattr(options, name) for name in (*names, "version_of", "unrelated")}
-    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by))
+    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=read_options(options))
     with narrated() as tell:
         proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
     present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)

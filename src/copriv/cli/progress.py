@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from copriv.cli.warning import warn
 from copriv.protocol.text import plain
+from copriv.report.warning import warn
 from copriv.runtime import events
 from copriv.runtime.events import Event
 

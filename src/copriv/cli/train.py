@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +13,7 @@ from copriv.cli.options import (
     OUTPUT,
     OWNERS,
     PRIVACY,
+    RULES,
     AccountantName,
     Agreed,
     AsJson,
@@ -23,8 +23,6 @@ from copriv.cli.options import (
     Reading,
     Seeded,
 )
-
-RuleChoices = Literal["auto", "newton", "statistics", "averaged", "paper"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +98,7 @@ class _Protecting:
 @dataclass(frozen=True, kw_only=True)
 class _Learning:
     rule: Annotated[
-        RuleChoices, option("--rule", LEARNING, "How answers become a model; auto: what should cost the least.")
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost the least.", RULES)
     ] = "auto"
     horizon: Annotated[int, option("--horizon", LEARNING, "How many meetings (T), for the paper's rule.")] = 1000
     step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: from public rows).")] = None
@@ -124,20 +122,12 @@ class _Keeping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions(
-    AsJson,
-    _Keeping,
-    Seeded,
-    _Learning,
-    Losing,
-    Agreed,
-    _Protecting,
-    Promising,
-    _Dividing,
-    FileOptions,
-    Reading,
-    _Tables,
-):
+class Training(Seeded, _Learning, Losing, Agreed, _Protecting, Promising, _Dividing, FileOptions, Reading, _Tables):
+    """What a training is asked to be; `copriv sweep` varies these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(AsJson, _Keeping, Training):
     """The options of `copriv train`."""
 
 
@@ -190,28 +180,3 @@ def train(options: TrainOptions, given: tuple[str, ...]) -> None:
         typer.echo(msgspec.json.encode(figures).decode())
     else:
         show(figures, Console())
-
-
-class LossName(StrEnum):
-    """Losses to choose from."""
-
-    squared = "squared"
-    huber = "huber"
-    logistic = "logistic"
-
-
-class RuleName(StrEnum):
-    """Rules to choose from."""
-
-    auto = "auto"
-    newton = "newton"
-    statistics = "statistics"
-    averaged = "averaged"
-    paper = "paper"
-
-
-class CentralName(StrEnum):
-    """Central steps of Algorithm 1 to choose from."""
-
-    proof = "proof"
-    printed = "printed"

@@ -25,7 +25,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
+from copriv.privacy.calibration import Calibration, calibrate, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
 from copriv.privacy.weakness import weakness
@@ -121,7 +121,7 @@ class Commitment:
 
 def main_kind(terms: Terms) -> Kind:
     """What training asks for under these terms."""
-    return "moments" if terms.rule == "statistics" else "gradient"
+    return terms.kind
 
 
 def make_commitment(
@@ -139,7 +139,7 @@ def make_commitment(
         sensitivity=sensitivity,
         parameters=numbers,
         accountant=accountant,
-        portion=1 - sum((question.portion for question in further), Fraction(0)),
+        portion=_portion_of_training(further),
     )
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
@@ -150,6 +150,41 @@ def commitment_of(hello: Hello, terms: Terms) -> Commitment:
     guarantee = Guarantee(hello.nano_epsilon, hello.delta)
     accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
     return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+
+
+def expect_noise_std(
+    terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
+) -> float:
+    """Of the noise on one training answer of such an owner: that of `make_commitment`, but for its last digits.
+
+    For whoever forecasts and has thousands of owners to think of.
+    """
+    objective, norm = terms.objective(), mechanism_norm(guarantee)
+    of_kind = _moments if terms.kind == "moments" else _gradients
+    _, sensitivity, _ = of_kind(terms, objective, records, norm)
+    portion = _portion_of_training(_further_questions(terms, objective, records, norm))
+    return expected_noise_std(
+        guarantee, answers=answers, sensitivity=sensitivity, accountant=accountant, portion=portion
+    )
+
+
+def calibrate_gradients(
+    guarantee: Guarantee, *, clip: float, records: int, parameters: int, answers: int
+) -> Calibration:
+    """The noise of so many average gradients, if nothing else is asked for."""
+    norm = mechanism_norm(guarantee)
+    sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
+    return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
+
+
+def commitment_clip(terms: Terms, norm: Norm) -> float:
+    """The clip that owners keep: the terms', or what no gradient can exceed if that is less."""
+    return _gradients(terms, terms.objective(), 1, norm)[0]
+
+
+def _portion_of_training(further: tuple[_Question, ...]) -> Fraction:
+    """What other kinds of questions leave."""
+    return 1 - sum((question.portion for question in further), Fraction(0))
 
 
 def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:

@@ -24,6 +24,7 @@ _INVISIBLE = (
     (0xE0100, 0xE01EF),
 )
 _DRAWING = ((0x2500, 0x259F),)
+_MISLEADING = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in (*_INVISIBLE, *_DRAWING)) + "]")
 
 
 def plain(text: str, most: int = 80) -> str:
@@ -37,6 +38,8 @@ def plain(text: str, most: int = 80) -> str:
     >>> plain("abcdefgh", most=5)
     'abcd…'
     """
+    if len(text) <= most and is_plain(text):
+        return text
     # No more than `most` characters can be shown: a page of text is not escaped only to be thrown away.
     shown = "".join(map(_visible, text[: most + 1]))
     return shown if len(shown) <= most else shown[: max(most - 1, 0)] + "…"
@@ -50,7 +53,7 @@ def is_plain(text: str) -> bool:
     >>> is_plain("\u2502 you promise nothing"), is_plain("\u3164")
     (False, False)
     """
-    return text.isprintable() and not any(map(_misleads, text))
+    return text.isprintable() and _MISLEADING.search(text) is None
 
 
 def squeezed(text: str, most: int = 80) -> str:
@@ -70,13 +73,8 @@ def quoted(text: str, most: int = 200) -> str:
     return f"'{shown}'"
 
 
-def _misleads(character: str) -> bool:
-    code = ord(character)
-    return any(first <= code <= last for first, last in (*_INVISIBLE, *_DRAWING))
-
-
 def _visible(character: str) -> str:
-    if character.isprintable() and not _misleads(character):
+    if is_plain(character):
         return character
     code = ord(character)
     if code <= _BYTE:

@@ -18,6 +18,7 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     with plt.rc_context(
         {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "copriv"}
@@ -33,6 +34,7 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
             if value is not None and value > _FLOOR:
                 axes.axhline(value, color=colour, linestyle=style, label=label)
         axes.set_xlabel("meeting k")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel("relative fitness ψ(θ$_L$)")
         axes.set_title(_title(figures), fontsize=10, loc="left")
         axes.grid(visible=True, which="major", alpha=0.25)

@@ -12,7 +12,7 @@ from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.protocol.study_file import read_study
-from copriv.rules.newton import NewtonRule
+from copriv.rules.registry import resolve
 from copriv.transport import rollover
 from copriv.transport.certificates import fingerprint, life_of
 from copriv.transport.invitation import write_invitation
@@ -174,7 +174,7 @@ def _public_rows(study: Path) -> bytes:
         read_sample(data)
         return data
     rule = read_study(study.read_text(encoding="utf-8")).terms.rule
-    if rule == NewtonRule.name:
+    if "public" in resolve(rule).needs:
         raise BadInput(
             f"there is no {path}, and the rule {rule!r} starts from public rows",
             remedy="keep it beside the study file, as `copriv learner draft` has written it",

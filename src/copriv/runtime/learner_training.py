@@ -15,7 +15,7 @@ from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
 from copriv.learner.learner import Iteration, Position, Session, train, train_live
 from copriv.learner.receipt_store import ReceiptStore
-from copriv.learner.roster import NoiseModel, Roster, meetings_of, rule_of
+from copriv.learner.roster import Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.losses.sample import Sample
 from copriv.protocol.commitment import commitment_of
@@ -23,8 +23,9 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
-from copriv.rules.paper import PaperRule
+from copriv.rules.registry import resolve
 from copriv.rules.rule import Rule
+from copriv.rules.setting import NoiseModel
 from copriv.runtime.events import Answered, Met, Progress, Refused
 from copriv.runtime.network_events import Began, Finished, TellNetwork
 from copriv.runtime.network_events import Expelled as ExpelledNow
@@ -118,8 +119,8 @@ class Trainer:
             self.tell(refused(number, refusal))
 
     def _counts_meetings(self) -> bool:
-        """Algorithm 1 counts every meeting; the other rules end with the last answer, whoever refuses before."""
-        return self.terms.rule == PaperRule.name
+        """Some rules count every meeting; the others end with the last answer, whoever refuses before."""
+        return resolve(self.terms.rule).counts == "meetings"
 
     def _most_refusals(self) -> int:
         """A study that waits for everybody's answers does not wait long for one that gives none."""
@@ -159,8 +160,8 @@ class Trainer:
     def _rule(self, left: Roster) -> Rule[Any]:
         """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""
         commitments = [commitment_of(hello, self.terms) for hello in left.owners]
-        deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
-        return rule_of(self.terms, left, NoiseModel(deviations, commitments[0].clip, commitments[0].norm, self.public))
+        noise_std = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
+        return rule_of(self.terms, left, NoiseModel(noise_std, commitments[0].clip, commitments[0].norm, self.public))
 
     def _iterations(self, learning: Session[Any], horizon: int, trouble: Trouble) -> Iterator[Iteration[Any]]:
         position = self.checkpoint.position(learning.rule)

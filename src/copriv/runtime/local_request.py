@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 
-from copriv.planning.training_spec import RuleChoice
 from copriv.records.file_format import FileFormat, parse_format
 
 Promised = str | list[str] | dict[str, str] | None
@@ -65,7 +64,7 @@ class TrainRequest(Loading, frozen=True, kw_only=True):
     clip: float | None = None
     simulate: bool = False
     huber_threshold: float = 0.25
-    rule: RuleChoice = "auto"
+    rule: str = "auto"
     horizon: int = 1000
     step: float | None = None
     rho: float | None = None

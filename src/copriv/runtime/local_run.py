@@ -36,7 +36,7 @@ from copriv.runtime.local_load import Sources, has_data, settle_public_rows, tel
 from copriv.runtime.local_origin import Origin, enroll, origin_of
 from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
-from copriv.runtime.local_spec import check_guarantee, make_spec
+from copriv.runtime.local_spec import check_guarantee, check_names, make_spec
 from copriv.runtime.local_study import add_public_rows, open_study, settle
 from copriv.vectors import FloatArray
 
@@ -160,6 +160,7 @@ def run_local(job: Job) -> LocalRun:
     """The whole of a run; whoever calls closes its ledgers."""
     started = time.perf_counter()
     check_guarantee(job.request)
+    check_names(job.request)
     job, intake, study = _prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))

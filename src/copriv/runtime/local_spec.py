@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from copriv.errors import BadInput
-from copriv.planning.training_spec import RuleChoice, TrainingSpec
+from copriv.losses.choose import choose
+from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.load import Intake
 from copriv.rules.paper import CentralStep
+from copriv.rules.registry import resolve
 from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_values import match_values, read_values
 from copriv.runtime.schedule_file import read_trace
@@ -38,6 +40,13 @@ def make_spec(request: TrainRequest, intake: Intake) -> TrainingSpec:
     )
 
 
+def check_names(request: TrainRequest) -> None:
+    """Catch a rule or a loss that nobody knows before a large table is read."""
+    if request.rule != "auto":
+        resolve(request.rule)
+    choose(request.loss, request.huber_threshold)
+
+
 def check_guarantee(request: TrainRequest) -> None:
     """Catch a bad promise before a large table is read."""
     if request.epsilon is not None and request.epsilons is not None:
@@ -46,7 +55,7 @@ def check_guarantee(request: TrainRequest) -> None:
         Guarantee.of(epsilon, request.delta)
 
 
-def _rule(request: TrainRequest) -> RuleChoice:
+def _rule(request: TrainRequest) -> str:
     """Whoever gives the paper's step means the paper's rule."""
     if request.rule == "auto" and (request.step or request.rho or request.central != "proof"):
         return "paper"

@@ -22,6 +22,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.runtime.events import Tell, counting
 from copriv.runtime.owner_request import authorities_of, secrets_of
 from copriv.transport.certificates import require_valid
@@ -50,6 +51,7 @@ class JoinOptions:
         by: who says so.
         version_of: the records are those of this ledger, changed.
         unrelated: they look like known ones, and none is among those.
+        form: how the file is written, where its name and header do not tell.
     """
 
     invitation: Path
@@ -65,6 +67,7 @@ class JoinOptions:
     by: str = ""
     version_of: Path | None = None
     unrelated: bool = False
+    form: FileFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ def settle_records(options: JoinOptions, tell: Tell, ask: Ask | None) -> Joining
     """From which ledger the study is paid: the one that the records have, or a new one in the folder."""
     word = Word(options.by, options.version_of, options.unrelated, ask)
     with Registry() as registry:
-        found = registry.lookup(options.data, counting(tell, "recognising your records"))
+        found = registry.lookup(options.data, counting(tell, "recognising your records"), form=options.form)
         return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
 
 
@@ -199,6 +202,7 @@ def _enroll(options: JoinOptions, invitation: Invitation, terms: Terms) -> Enrol
         answers=answers,
         rate=options.rate,
         ledger=str(ledger.absolute()),
+        form=options.form,
     )
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from copriv.api.audited_owner import audited_house
 from copriv.audit import odd_records
 from copriv.audit.hostile_studies import PLAIN
 from copriv.audit.raw_table import FEW, MORE_FORMATS, USUAL, Odd, write_table
 from copriv.audit.whole_reply import Case, compare_all
-from copriv.cli.whole_reply_job import audited_house
 from copriv.owner import workspace
 from copriv.records.table import open_table
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from copriv.api.audited_owner import audited_house
 from copriv.audit import errands, hostile_studies, odd_records
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.house import live, receipt
 from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
 from copriv.audit.whole_reply import Case, audit_whole_reply, compare_all, corpus
-from copriv.cli.whole_reply_job import audited_house
 from copriv.losses.sample import Sample
 from copriv.owner import workspace
 from copriv.owner.ledger_opening import fingerprint_of_file
@@ -199,6 +199,10 @@ def a_statement_that_minds_a_record():
 )
 def test_every_twin_is_caught(twin, where, suffix):
     assert told(twin(), suffix=suffix, odds=(NO_TARGET,)) == [where]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_owner_that_is_no_twin_is_not_caught(suffix):
     assert told(HOUSE, suffix=suffix, odds=(NO_TARGET,)) == [None]
 
 
