@@ -87,7 +87,7 @@ class Scenario:
         if owners is None and count == 1:
             count = _OWNERS
         if count < 1:
-            raise BadInput(f"{count} owners", remedy="give at least 1", value=count)
+            raise BadInput(f"{count} owners", remedy="give at least 1: --owners N", value=count)
         each = _one_each(tuple(sizes * count if len(sizes) == 1 else sizes), count, "records")
         given = epsilons[0] if len(epsilons) == 1 else tuple(epsilons)
         return cls(each, given, delta, heterogeneity=heterogeneity)
