@@ -9,9 +9,10 @@ from benchmarks.datasets import LATE, scenes, whole
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
+from copriv.planning.newton_cost import newton_prediction
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.newton import NewtonRule, NewtonState
-from copriv.simulation.cost import Scene, newton_prediction, promised, simulate_rule
+from copriv.simulation.cost import Scene, promised, simulate_rule
 from copriv.vectors import FloatArray, IntArray
 
 EPSILONS = (0.1, 1.0, 10.0)
@@ -71,7 +72,7 @@ def plain(rule: NewtonRule) -> NewtonRule:
 def turn_into(kind: type[NewtonRule]) -> Callable[[NewtonRule], NewtonRule]:
     """The same rule of another kind."""
     return lambda rule: kind(
-        rule.public, rule.objective, rule.records, rule.deviations, rule.clip, rule.norm, rule.outlook
+        rule.public, rule.objective, rule.records, rule.noise_std, rule.clip, rule.norm, rule.outlook
     )
 
 
@@ -106,7 +107,7 @@ def _cost(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
+        noise_std=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
         clip=plan.clip,
         norm=protection.norm,
         start=start,

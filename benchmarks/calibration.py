@@ -18,11 +18,16 @@ from benchmarks.datasets import BANKS, OTHERS, REGULARIZATION, Source, cut, make
 from benchmarks.many_hands import share_out
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
-from copriv.forecast.forecast import Forecast
+from copriv.losses.passes import gradient_norms
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
-from copriv.planning.forecaster import RULES, Forecaster, Scenario
-from copriv.privacy.guarantee import Guarantee
+from copriv.planning.candidate import Candidate
+from copriv.planning.outline import outline_of
+from copriv.planning.public_evidence import PublicEvidence
+from copriv.planning.scenario import Scenario
+from copriv.planning.search import choose
+from copriv.planning.training_spec import TrainingSpec
+from copriv.planning.tuning import public_model
 from copriv.records import lending_like
 from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
@@ -37,6 +42,7 @@ from copriv.simulation.cost import Scene, promised, simulate_rule
 from copriv.simulation.quadratic import Noise, simulate
 from copriv.vectors import FloatArray, IntArray, Norm
 
+RULES = ("newton", "averaged", "paper")
 EPSILONS = (0.1, 1.0, 10.0)
 BLOCKS = ((3, 250_000), (10, 10_000), (80, 10_000))
 PUBLIC = 10_000
@@ -58,7 +64,7 @@ Cells = dict[tuple[str, str, float], dict[str, float]]
 class Reading:
     """One draw: what was foretold, what came of some runs, and ψ of the public model."""
 
-    forecast: Forecast
+    candidate: Candidate
     psi: FloatArray
     public: float
 
@@ -125,44 +131,60 @@ def _take(pool: Sample, rows: IntArray) -> Sample:
     return Sample(np.ascontiguousarray(pool.columns[:, rows]), pool.targets[rows])
 
 
-def run(scene: Scene, judge: Judge, question: Scenario, forecast: Forecast, runs: int, seed: int) -> FloatArray:
+def run(scene: Scene, judge: Judge, candidate: Candidate, runs: int, seed: int) -> FloatArray:
     """ψ of some trainings at the setting of the forecast."""
-    guarantee, p, limit = question.guarantees[0], scene.public.parameters, scene.objective.limit
-    if forecast.rule == "newton":
-        protection = promised(guarantee, p)
-        noise = protection.of(scene.records, forecast.clip, forecast.answers)
+    setting, p, limit = candidate.setting, scene.public.parameters, scene.objective.limit
+    if candidate.rule == "newton":
+        protection = promised(setting.guarantees[0], p)
+        noise = protection.of(scene.records, candidate.clip, candidate.answers)
         rule = NewtonRule.of(
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
-            clip=forecast.clip,
-            norm=question.norm,
+            noise_std=[each.noise_std for each in noise],
+            clip=candidate.clip,
+            norm=setting.norm,
         )
-        settings = {"clip": forecast.clip, "answers": forecast.answers, "runs": runs, "seed": seed}
+        settings = {"clip": candidate.clip, "answers": candidate.answers, "runs": runs, "seed": seed}
         return np.asarray([judge.psi(rule.model(s)) for s in simulate_rule(rule, scene, protection, **settings)])
-    owners = question.owners(p)
-    caps = owners.caps(forecast.horizon)
-    noise = Noise("laplace", forecast.clip * np.asarray(owners.promised(caps)), np.asarray(caps))
-    if forecast.rule == "paper":
-        paper = PaperRule(p, scene.records, owners.gammas, forecast.step, REGULARIZATION, limit)
-        return simulate(paper, judge.parts, noise, horizon=forecast.horizon, runs=runs, seed=seed).psi[:, -1]
-    steps = AveragedRule(p, scene.records, forecast.step, forecast.horizon, REGULARIZATION, limit)
+    horizon = candidate.horizon
+    caps = setting.answers if candidate.rule == "paper" else (horizon,) * len(setting.records)
+    noise = Noise("laplace", np.asarray(setting.noise_std), np.asarray(caps))
+    if candidate.rule == "paper":
+        paper = PaperRule(p, scene.records, setting.by_clock, setting.terms.step, REGULARIZATION, limit)
+        return simulate(paper, judge.parts, noise, horizon=horizon, runs=runs, seed=seed).psi[:, -1]
+    steps = AveragedRule(p, scene.records, setting.terms.step, horizon, REGULARIZATION, limit)
     return simulate_averaged(steps, judge.parts, noise, runs=runs, seed=seed).psi
+
+
+def foretell(evidence: PublicEvidence, scenario: Scenario, rule: str) -> Candidate:
+    """What the planner says of one rule; of steps at a clip that hardly any gradient exceeds, so that moments hold."""
+    objective = evidence.objective
+    places = (np.zeros_like(evidence.model), evidence.model)
+    longest = max(float(np.max(gradient_norms(objective.loss, evidence.sample, at, Norm.L1))) for at in places)
+    spec = TrainingSpec(
+        guarantees=(),
+        rule=rule,
+        regularization=objective.regularization,
+        limit=objective.limit,
+        clip=None if rule == "newton" else float(f"{longest:.3g}"),
+    )
+    return choose(outline_of(scenario, evidence, spec))
 
 
 def read_scene(
     scene: Scene, judge: Judge, seed: int, kappa: float, runs: int, *, all_rules: bool
 ) -> dict[tuple[str, float], Reading]:
     """Public Newton, or every rule, at every ε."""
-    oracle, found = Forecaster.of(scene.public, scene.objective), {}
-    public = judge.psi(oracle.view.model)
+    objective, found = scene.objective, {}
+    model = public_model(objective.loss, objective.regularization, scene.public)
+    evidence, public = PublicEvidence(scene.public, objective, model), judge.psi(model)
     for epsilon in EPSILONS:
-        question = Scenario(scene.records, (Guarantee.of(epsilon),) * len(scene.records), kappa)
+        scenario = Scenario(scene.records, epsilon, heterogeneity=kappa)
         for rule in RULES if all_rules else ("newton",):
-            forecast = oracle.forecast(question, rule)
-            psi = run(scene, judge, question, forecast, runs if rule == "newton" else RUNS, seed)
-            found[rule, epsilon] = Reading(forecast, psi, public)
+            candidate = foretell(evidence, scenario, rule)
+            psi = run(scene, judge, candidate, runs if rule == "newton" else RUNS, seed)
+            found[rule, epsilon] = Reading(candidate, psi, public)
     return found
 
 
@@ -180,12 +202,13 @@ def cost_of_public_rows(pool: Sample) -> float:
 def summarise(readings: list[Reading], public: float | None) -> dict[str, float]:
     """Forecast, measured with its standard error over draws, their ratio, and how often ψ lay in the interval."""
     measured = np.asarray([reading.psi.mean() for reading in readings])
-    if public is not None and len(readings) > 8 and readings[0].forecast.rule == "newton":
+    if public is not None and len(readings) > 8 and readings[0].candidate.rule == "newton":
         control = np.asarray([reading.public for reading in readings])
         slope = np.cov(measured, control)[0, 1] / np.var(control, ddof=1)
         measured = measured - slope * (control - public)
-    forecast = float(np.mean([reading.forecast.relative_fitness for reading in readings]))
-    inside = [np.mean((low < r.psi) & (r.psi < high)) for r in readings for low, high in [r.forecast.interval()]]
+    forecast = float(np.mean([reading.candidate.relative_fitness for reading in readings]))
+    intervals = [reading.candidate.forecast.interval for reading in readings]
+    inside = [np.mean((low < r.psi) & (r.psi < high)) for r, (low, high) in zip(readings, intervals, strict=True)]
     mean = float(measured.mean())
     return {
         "forecast": forecast,

@@ -23,11 +23,11 @@ from copriv.learner.learner import Session, train_live
 from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.owner.sqlite_ledger import connect as connect_durably
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.messages import Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.wire import encode
-from copriv.report.network_run import commitment_of
 from copriv.rules.paper import PaperState
 from copriv.runtime.rehearsal import learner_of, make_quarters
 from copriv.transport import subjects

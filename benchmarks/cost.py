@@ -13,8 +13,9 @@ from benchmarks.many_hands import share_out
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
+from copriv.planning.newton_cost import newton_costs
 from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.cost import Scene, newton_costs, promised, radial
+from copriv.simulation.cost import Scene, promised, radial
 
 EPSILONS = (0.1, 1.0, 10.0)
 DRAWS, RUNS = 4, 25

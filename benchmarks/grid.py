@@ -16,12 +16,12 @@ from benchmarks.peers import Table, moments
 from copriv.entropy import seeded
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_norms
-from copriv.planning.forecaster import Scenario
 from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule
 from copriv.rules.rule import Rule
+from copriv.schedule.poisson import likely_answers
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Protection, Scene, promised, simulate_rule
 from copriv.simulation.quadratic import Noise, NoiseKind, simulate
@@ -130,7 +130,7 @@ class Ground:
             scene.public,
             scene.objective,
             records=scene.records,
-            deviations=[each.noise_std for each in noise],
+            noise_std=[each.noise_std for each in noise],
             clip=clip,
             norm=protection.norm,
             start=self.start,
@@ -158,9 +158,9 @@ class Ground:
     def _noise(self, setting: Setting) -> Noise:
         """Of owners who answer as often as they are likely to be met; averaged steps meet each once a round."""
         sizes, p = self.scene.records, self.scene.public.parameters
-        owners = Scenario(sizes, (self.guarantee,) * len(sizes)).owners(p)
-        caps = (setting.rounds,) * len(sizes) if setting.rule == "averaged" else owners.caps(setting.rounds)
+        most = setting.rounds if setting.rule == "averaged" else likely_answers(1 / len(sizes), setting.rounds)
+        caps = (most,) * len(sizes)
         if caps not in self.units:
-            self.units[caps] = np.asarray(owners.promised(caps))
+            self.units[caps] = np.asarray([each.noise_std for each in promised(self.guarantee, p).of(sizes, 1.0, most)])
         kind: NoiseKind = "laplace" if self.guarantee.pure else "gaussian"
         return Noise(kind, self.clip(setting) * self.units[caps], np.asarray(caps))

@@ -8,9 +8,10 @@ from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
+from copriv.planning.newton_cost import newton_costs
 from copriv.planning.tuning import choose_limit, public_model
 from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.cost import Scene, newton_costs, promised
+from copriv.simulation.cost import Scene, promised
 
 OWNERS, RECORDS, DRAWS, RUNS = 10, 10_000, 2, 25
 # Of the libraries that `cost` puts beside it.

@@ -17,7 +17,7 @@ from benchmarks.grid import Ground, Setting, settings
 from benchmarks.many_hands import share_out
 from benchmarks.peers import DELTA, Table
 from benchmarks.side_by_side import tell
-from copriv.planning.training_plan import TrainingPlan, design_candidates
+from copriv.planning.training_plan import TrainingPlan, design_ahead
 from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.dictionary import Dictionary
@@ -93,7 +93,7 @@ def plan(draw: Draw, guarantee: Guarantee) -> TrainingPlan:
     """What `copriv plan` and `--rule auto` take, from public rows and sizes."""
     scene = draw.table.scene
     wishes = TrainingSpec(guarantees=(guarantee,) * len(scene.records), seed=0, rule="auto", horizon=HORIZON)
-    return design_candidates(draw.dictionary, scene.public, scene.records, wishes)[0]
+    return design_ahead(draw.dictionary, scene.public, scene.records, wishes)
 
 
 def measure_plan(ground: Ground, study: TrainingPlan, runs: int, seed: int) -> FloatArray:

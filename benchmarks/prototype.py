@@ -16,8 +16,9 @@ from benchmarks.many_hands import share_out
 from benchmarks.prototype_rule import prototype_cost
 from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
+from copriv.planning.newton_cost import newton_costs
 from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.cost import newton_costs, promised
+from copriv.simulation.cost import promised
 
 EPSILONS = (0.1, 1.0, 10.0)
 DRAWS, RUNS = 4, 25

@@ -23,8 +23,10 @@ from benchmarks.side_by_side import tell
 from copriv.losses.optimum import minimise
 from copriv.planning.advice import Advice, Adviser
 from copriv.planning.alone import OwnModel
-from copriv.privacy.guarantee import Guarantee
-from copriv.simulation.cost import Scene, newton_costs, promised
+from copriv.planning.newton_cost import newton_costs
+from copriv.planning.scenario import Scenario
+from copriv.planning.training_spec import TrainingSpec
+from copriv.simulation.cost import Scene, promised
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SHAPES = ((10, 10_000), (85, 10_000), (30, 2_000), (10, 50_000), (3, 250_000))
@@ -33,7 +35,7 @@ AIM = 0.9
 HOSPITALS = next(source for source in OTHERS if source.name == "hospitals")
 COLUMNS = ("pairs", "joining pays", "decided", "agree", "clear", "told", "by mean")
 
-Judge = Callable[[OwnModel, Sequence[int], Guarantee], Advice]
+Judge = Callable[[OwnModel, Scenario], Advice]
 
 
 @dataclass(frozen=True)
@@ -83,20 +85,28 @@ class Trial:
     @classmethod
     def of(cls, scene: Scene) -> "Trial":
         """With each owner's model trained at home."""
-        adviser = Adviser.of(scene.public, scene.objective)
+        objective = scene.objective
+        spec = TrainingSpec(
+            guarantees=(),
+            rule="auto",
+            loss=objective.loss.name,
+            threshold=objective.loss.threshold,
+            regularization=objective.regularization,
+            limit=objective.limit,
+        )
+        adviser = Adviser.of(scene.public, spec)
         own = tuple(adviser.yardstick.look_at(sample) for sample in scene.samples)
         alone = tuple(scene.psi(minimise(scene.objective, sample)) for sample in scene.samples)
         return cls(scene, adviser.judge, own, alone)
 
-    def pairs(self, guarantee: Guarantee, runs: int, seed: int, *, sizes_known: bool = True) -> list[Pair]:
+    def pairs(self, epsilon: float, runs: int, seed: int, *, sizes_known: bool = True) -> list[Pair]:
         """Every owner with every training."""
         records = self.scene.records
-        others = [
-            records[:i] + records[i + 1 :] if sizes_known else (n,) * (len(records) - 1)
-            for i, n in enumerate(records)
-        ]  # fmt: skip
-        verdicts = [self.judge(model, rest, guarantee) for model, rest in zip(self.own, others, strict=True)]
-        joint = newton_costs(self.scene, promised(guarantee, self.scene.public.parameters), runs=runs, seed=seed)[0]
+        whole = Scenario(records, epsilon)
+        told = [whole if sizes_known else Scenario((n,) * len(records), epsilon) for n in records]
+        verdicts = [self.judge(model, scenario) for model, scenario in zip(self.own, told, strict=True)]
+        protection = promised(whole.guarantees[0], self.scene.public.parameters)
+        joint = newton_costs(self.scene, protection, runs=runs, seed=seed)[0]
         return [
             Pair(verdict, alone, psi)
             for verdict, alone in zip(verdicts, self.alone, strict=True)
@@ -151,7 +161,7 @@ def main() -> None:
             for name, trial, known in trials(draw):
                 for epsilon in EPSILONS:
                     progress.update(task, description=f"{name}, ε = {epsilon:g}")
-                    pairs = trial.pairs(Guarantee.of(epsilon), RUNS, draw, sizes_known=known)
+                    pairs = trial.pairs(epsilon, RUNS, draw, sizes_known=known)
                     found.setdefault((name, epsilon), []).extend(pairs)
                     progress.advance(task)
     if not found:

@@ -21,6 +21,14 @@ class CoprivError(Exception):
     def __str__(self) -> str:
         return f"{self.problem} ({self.remedy})"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """An error that comes back from another process says the same as there."""
+        return _rebuild, (type(self), self.problem, self.remedy, self.value)
+
+
+def _rebuild(kind: type[CoprivError], problem: str, remedy: str, value: object) -> CoprivError:
+    return kind(problem, remedy=remedy, value=value)
+
 
 class BadInput(CoprivError):
     """A value from outside was refused before anything was spent or written."""

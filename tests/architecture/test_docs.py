@@ -37,11 +37,18 @@ def test_every_name_of_the_notation_stands_in_its_file(row):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_documented_and_every_documented_option_exists(command):
+    options = {name for option in COMMANDS[command].params for name in option.opts if name.startswith("--")}
+    assert _documented(command) == options - {"--help"}
+
+
+def _documented(command):
+    """The options in a command's section, and those that it takes over from another command."""
     reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     section = reference.split(f"## `copriv {command}`")[1].split("\n## ")[0]
     documented = set(re.findall(r"^\| `(--[a-z-]+)", section, flags=re.MULTILINE))
-    options = {name for option in COMMANDS[command].params for name in option.opts if name.startswith("--")}
-    assert documented == options - {"--help"}
+    for other, without in re.findall(r"All options of `copriv ([a-z ]+)` but `(--[a-z-]+)`", section):
+        documented |= _documented(other) - {without}
+    return documented
 
 
 def test_every_option_has_help():

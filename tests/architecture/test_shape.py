@@ -5,13 +5,9 @@ from benchmarks.shape import functions_in, measure, violations
 
 # Known, and to be gone: delete each with its cause.
 KNOWN = {
-    "cli",
-    "cli/train.py:train",
     "forecast/moments_paper.py:_differ",
     "forecast/moments_paper.py:_directions",
     "forecast/moments_paper.py:_meet_pairs",
-    "report/deployment.py:describe_deployment",
-    "transport/learner_workspace.py:create",
 }
 
 

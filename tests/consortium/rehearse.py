@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import replay
 
+from copriv.owner.workspace import OwnerWorkspace
 from copriv.runtime.rehearsal import free_port
 
 HERE = Path(__file__).resolve().parent
@@ -59,7 +60,7 @@ def _run_without_noise(folder, homes):
     for name, home in homes.items():
         invitation, quiet = folder / f"quiet-{name}.invitation", folder / f"quiet-{name}"
         _copriv("learner", "invite", name, "--folder", learner, "--out", invitation)
-        data = replay.Home(home).engagement.data
+        data = OwnerWorkspace(home).engagement.data
         _copriv("owner", "join", invitation, "--data", data, "--folder", quiet, "--yes", quietly=True)
         silent[name] = quiet
     processes = [
@@ -78,7 +79,7 @@ def _run_without_noise(folder, homes):
 
 def _homes(folder):
     found = [path.parent for path in sorted(folder.glob("*/engagement.json"))]
-    return {replay.Home(home).engagement.owner: home for home in found}
+    return {OwnerWorkspace(home).engagement.owner: home for home in found}
 
 
 def _copriv(*words, quietly=False):

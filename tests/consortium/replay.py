@@ -12,15 +12,16 @@ import numpy as np
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Session, train
 from copriv.learner.public_rows import read_sample
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.owner.ledger_opening import begin
 from copriv.owner.ledger_state import Answered, Charge
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace, prepare
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.study_file import read_study
-from copriv.report.network_run import commitment_of
+from copriv.rules.setting import NoiseModel
 from copriv.runtime.simulated_responder import SilentResponder
 from copriv.schedule.trace import Trace
 from copriv.transport.in_process import InProcessTransport

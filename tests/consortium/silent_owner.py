@@ -7,11 +7,11 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
-from copriv.cli.owner_serve import Log, answer
 from copriv.owner.owner import Owner
 from copriv.owner.workspace import OwnerWorkspace, prepare
+from copriv.runtime.events import silent
+from copriv.runtime.owner_client import answer
+from copriv.runtime.owner_log import OwnerLog
 from copriv.runtime.simulated_responder import SilentResponder
 
 
@@ -21,7 +21,7 @@ def main(folder):
     prepared = prepare(home.engagement, home.study)
     responder = SilentResponder(prepared.sample, prepared.commitment)
     owner = Owner(home.engagement.owner, home.study.terms, prepared.commitment, responder, ledger)
-    log = Log(home, ledger, Console(stderr=True))
+    log = OwnerLog(home, ledger, silent)
     asyncio.run(answer(home, owner, prepared.sample.records, log))
     ledger.close()
 

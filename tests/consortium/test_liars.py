@@ -4,7 +4,6 @@ Noise is pinned by keeping the honest owners' answers. Absorbed in the order of 
 of the liar, they give the learner's model, bit for bit; and each was paid for once.
 """
 
-import io
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,20 +12,19 @@ import msgspec
 import numpy as np
 import pytest
 from liars import ANSWERS, HELLOS, lying, shouting
-from rich.console import Console
 from stage import NAMES, RECORDS, TERMS, make_owner, stage
 
-from copriv.cli import learner_training
-from copriv.cli.learner_training import Trainer
 from copriv.learner.admission import objection
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster, rule_of
+from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.wire import decode_query, decode_reply, encode
-from copriv.report.network_run import commitment_of
-from copriv.runtime import rehearsal
+from copriv.report.event_words import words_of
+from copriv.runtime import learner_training, rehearsal
+from copriv.runtime.learner_training import Trainer
 
 HONEST, LIAR = NAMES[:-1], NAMES[-1]
 # Long enough for the liar to be met three times: the chance that it is not is below 1e-8.
@@ -40,7 +38,7 @@ class Scene:
     def __init__(self, folder, terms):
         self.folder, self.terms, self.told, self.given = folder, terms, [], {}
         self.owners = {name: make_owner(name, terms) for name in NAMES}
-        self.screen = io.StringIO()
+        self.screen = []
 
     def desk(self, name, handle=None, **hello):
         rate = 0.0 if self.terms.clock == "always" else 500.0 if name == LIAR else 5.0
@@ -60,14 +58,16 @@ class Scene:
     def objects(self, hello):
         return objection(hello, self.terms, 10 * RECORDS, lambda who: commitment_of(who, self.terms))
 
+    def hear(self, event):
+        self.screen += filter(None, [words_of(event)])
+
     def train(self, learner, names):
         """From hello to the last meeting; what is left of the checkpoint is looked at afterwards."""
         present = learner.gather(lambda present: set(names) <= set(present))
         roster = Roster.of({name: present[name] for name in names})
         made = Checkpoint.create(self.folder / "c.sqlite", run="run", terms="t", schedule="s")
-        console = Console(file=self.screen, width=300)
         with closing(made) as checkpoint, closing(ReceiptStore(self.folder / "receipts.sqlite")) as receipts:
-            trained = Trainer(self.terms, learner, console, checkpoint, roster, None, None, receipts).run()
+            trained = Trainer(self.terms, learner, self.hear, checkpoint, roster, None, None, receipts).run()
             self.log, self.trained = checkpoint.log(), trained
         self.model = trained.learning.rule.model(trained.position.state)
         learner.end(self.model.tolist(), seconds=0.5)
@@ -88,7 +88,7 @@ class Scene:
         paid = [len(self.owners[name].ledger.book().queries) for name in HONEST]
         absorbed = [sum(owner == name for owner, _ in used) for name in HONEST]
         wrong += [] if paid == absorbed and len(set(used)) == len(used) else ["honest owners paid for nothing"]
-        spoken = [*self.told, *self.screen.getvalue().splitlines()]
+        spoken = [*self.told, *self.screen]
         return wrong + [f"raw: {words!r}" for words in spoken if not words.isprintable()]
 
 
@@ -119,7 +119,7 @@ def test_a_lie_costs_the_liar_its_place_and_the_others_nothing(tmp_path, kind):
     assert scene.findings(expelled=[LIAR]) == []
     assert sum(entry.owner != LIAR for entry in scene.log) == SHORT.horizon
     assert [entry.outcome for entry in scene.log if entry.owner == LIAR] == ["answer", "answer", "garbage"]
-    assert "west is expelled" in scene.screen.getvalue()
+    assert any("west is expelled" in words for words in scene.screen)
 
 
 def test_a_rule_that_ends_with_the_last_answer_forgets_the_liars_share(tmp_path):
@@ -184,16 +184,15 @@ def test_an_expulsion_survives_a_kill(tmp_path):
         _enter(scene, crowd, "no message", after=1)
         present = learner.gather(lambda present: set(NAMES) <= set(present))
         roster = Roster.of({name: present[name] for name in NAMES})
-        console = Console(file=scene.screen, width=300)
         first = Checkpoint.create(tmp_path / "c.sqlite", run="run", terms="t", schedule="s")
         receipts = ReceiptStore(tmp_path / "receipts.sqlite")
-        trainer = Trainer(scene.terms, learner, console, first, roster, None, None, receipts)
+        trainer = Trainer(scene.terms, learner, scene.hear, first, roster, None, None, receipts)
         learner.begin({hello.owner: hello for hello in roster.owners})
-        silent = learner_training.Trouble(learner, console, roster)
-        assert trainer._stretch(silent, lambda _done, _total: None) is None
+        silent = learner_training.Trouble(learner, scene.hear, roster)
+        assert trainer._stretch(silent) is None
         first.close()
         with closing(Checkpoint(tmp_path / "c.sqlite")) as second:
-            trained = Trainer(scene.terms, learner, console, second, roster, None, None, receipts).run()
+            trained = Trainer(scene.terms, learner, scene.hear, second, roster, None, None, receipts).run()
             scene.log, scene.trained = second.log(), trained
         receipts.close()
         scene.model = trained.learning.rule.model(trained.position.state)

@@ -10,10 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
-from rich.console import Console
 
-from copriv.cli.train_dataset import charge, check_payment
-from copriv.cli.train_origin import Origin
 from copriv.errors import CoprivError
 from copriv.owner.dataset_ledger import Word, open_settled, require_unknown, settle, take_version
 from copriv.owner.joining import require_registered, settle_joining
@@ -22,6 +19,11 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.protocol.public_rows import PublicRows
+from copriv.runtime.events import silent
+from copriv.runtime.local_dataset import charge, check_payment
+from copriv.runtime.local_load import Sources
+from copriv.runtime.local_origin import Origin
+from copriv.runtime.local_request import Person, TrainRequest
 
 TWINS = ("no registry", "no watermark", "a ledger for each partition")
 _SUFFIXES = ("", "-wal", "-shm")
@@ -160,23 +162,17 @@ class OneFile:
 
     def _train(self, price, *, shared):
         with Registry() as registry:
-            options = SimpleNamespace(
+            request = TrainRequest(
                 data=self._any(self.files),
-                public=None,
                 public_rows=0,
-                shuffle=False,
-                unrelated=False,
-                budget=None,
                 ledgers="shared" if shared else None,
-                delta=0.0,
-                accountant="pld",
                 version_of=self._word(registry).version_of,
             )
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],
                 terms=SimpleNamespace(name="s", rule="averaged", digest=lambda: "d"),
             )
-            payment = check_payment(registry, options, 0, study, Console(quiet=True), None)
+            payment = check_payment(registry, request, Sources(), study, Person("an officer"), None, silent)
             charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))
             self._known(payment.ledger)
 

@@ -16,18 +16,20 @@ import pytest
 import world
 from hearsay import Hearsay
 from rich.console import Console
+from rich.progress import Progress
 
-from copriv.cli.learner_training import Trouble
 from copriv.learner.admission import objection
 from copriv.learner.learner import Session
-from copriv.learner.roster import NoiseModel, Roster, rule_of
+from copriv.learner.roster import Roster, rule_of
 from copriv.learner.scrutiny import demands_of
 from copriv.privacy.release import describe
-from copriv.protocol.commitment import make_commitment
+from copriv.protocol.commitment import commitment_of, make_commitment
 from copriv.protocol.meeting import VERSION, Hello, encode_notice
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
-from copriv.report.network_run import commitment_of
+from copriv.report.narrator import Narrator
+from copriv.rules.setting import NoiseModel
+from copriv.runtime.learner_training import Trouble, refused
 from copriv.transport import reception, subjects
 from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.nats_learner import read_reply
@@ -78,14 +80,16 @@ class Screen:
         self.file = io.StringIO()
         console = Console(file=self.file, width=10_000, force_terminal=False)
         roster = Roster(tuple(hello_of(name, terms_of("paper")) for name in (HONEST, LIAR)))
-        self._trouble, self._seen = Trouble(_Nobody(), console, roster), set()
+        self._narrator, self._seen = Narrator(console, Progress(console=console, disable=True), None), set()
+        self._trouble = Trouble(_Nobody(), self._narrator, roster)
 
     def note(self, refusal):
         """Words that were printed once are not printed again: that would take most of the time, and show nothing."""
         words = (refusal.owner, refusal.reason, refusal.text)
         if words not in self._seen:
             self._seen.add(words)
-            self._trouble.note(*words)
+            self._narrator(refused(1, refusal))
+        self._trouble.count(refusal.owner, refusal.reason)
 
     def findings(self):
         text = self.file.getvalue().split("\n")

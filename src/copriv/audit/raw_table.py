@@ -1,22 +1,26 @@
-"""A small table as an owner has it on disk, as CSV and as Parquet, with one record in it that can be replaced.
+"""A small table as an owner has it on disk, in every kind of file, with one record in it that can be replaced.
 
-Columns have every type that a Parquet file may give them; in a CSV file all of them are text. A record may hold
+Columns have every type that a Parquet file may give them; in CSV and JSON lines all of them are text. A record may hold
 anything that the format can hold, so cells of CSV are bytes, and dates in Parquet are the whole numbers that stand for
 them.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
 import polars as pl
 
-Suffix: TypeAlias = Literal["csv", "parquet"]
+Suffix: TypeAlias = Literal["csv", "parquet", "tsv", "csv.gz", "utf16.csv", "feather", "jsonl", "jsonl.gz"]
 
 FORMATS: tuple[Suffix, ...] = ("csv", "parquet")
+# The same records in other files. Most share their way of reading with one of the two above.
+MORE_FORMATS: tuple[Suffix, ...] = ("tsv", "csv.gz", "utf16.csv", "feather", "jsonl", "jsonl.gz")
 SCHEMA: dict[str, pl.DataType] = {
     "id": pl.Int64(),
     "age": pl.Float64(),
@@ -49,8 +53,8 @@ class Odd:
     Args:
         name: what is odd about it.
         cells: in CSV, the bytes between two separators; of other columns the usual ones.
-        values: in Parquet, the value, or the whole number that stands for a date.
-        line: in CSV, the whole line instead.
+        values: in Parquet, Arrow and JSON lines, the value, or the whole number that stands for a date.
+        line: in CSV and JSON lines, the whole line instead.
         formats: the formats that can hold it.
         fits: whether it is one record on one line; what is not is refused at home, when the file is first read.
     """
@@ -68,7 +72,15 @@ USUAL = Odd("usual")
 
 def write_table(suffix: Suffix, odd: Odd, place: int, records: int = RECORDS, columns: tuple[str, ...] = ALL) -> bytes:
     """The file: usual records, and the odd one in its place."""
-    return (_as_csv if suffix == "csv" else _as_parquet)(odd, place, records, columns)
+    if suffix in ("parquet", "feather"):
+        return _as_columns(suffix, odd, place, records, columns)
+    if suffix.startswith("jsonl"):
+        text = _as_json_lines(odd, place, records, columns)
+    else:
+        text = _as_csv(odd, place, records, columns, b"\t" if suffix == "tsv" else b",")
+    if suffix == "utf16.csv":
+        return text.decode(errors="replace").encode("utf-16")
+    return gzip.compress(text, mtime=0) if suffix.endswith(".gz") else text
 
 
 def usual(row: int) -> dict[str, object]:
@@ -98,14 +110,14 @@ def usual_cells(row: int) -> dict[str, bytes]:
     return {name: _text(value) for name, value in usual(row).items()}
 
 
-def _as_csv(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
-    lines = [",".join(columns).encode()]
+def _as_csv(odd: Odd, place: int, records: int, columns: tuple[str, ...], separator: bytes) -> bytes:
+    lines = [separator.join(name.encode() for name in columns)]
     for row in range(records):
         cells = usual_cells(row)
         if row == place:
             cells |= odd.cells
         whole = odd.line if row == place else None
-        lines.append(b",".join(cells[name] for name in columns) if whole is None else whole)
+        lines.append(separator.join(cells[name] for name in columns) if whole is None else whole)
     return b"\n".join(lines) + b"\n"
 
 
@@ -115,11 +127,26 @@ def _text(value: object) -> bytes:
     return b"x" if isinstance(value, list) else str(value).encode()
 
 
-def _as_parquet(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
-    rows = [usual(row) | (dict(odd.values) if row == place else {}) for row in range(records)]
+def _as_json_lines(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
+    """One object a line; a missing value is left out altogether, and bytes are letters."""
+    lines = []
+    for row, values in enumerate(_rows(odd, place, records)):
+        kept = {name: values[name] for name in columns if values[name] is not None}
+        whole = odd.line if row == place else None
+        lines.append(msgspec.json.encode(kept) if whole is None else whole)
+    return b"\n".join(lines) + b"\n"
+
+
+def _as_columns(suffix: Suffix, odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
+    rows = _rows(odd, place, records)
+    table = pl.DataFrame([_series(name, [row[name] for row in rows]) for name in columns])
     written = io.BytesIO()
-    pl.DataFrame([_series(name, [row[name] for row in rows]) for name in columns]).write_parquet(written)
+    table.write_parquet(written) if suffix == "parquet" else table.write_ipc(written)
     return written.getvalue()
+
+
+def _rows(odd: Odd, place: int, records: int) -> list[dict[str, object]]:
+    return [usual(row) | (dict(odd.values) if row == place else {}) for row in range(records)]
 
 
 def _series(name: str, values: list[object]) -> pl.Series:

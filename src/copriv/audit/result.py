@@ -29,13 +29,3 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
     false_alarms: float
     passed: bool
     words: str
-
-
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """All tests of one owner."""
-
-    passed: bool
-    claimed: dict[str, object]
-    mechanism: str
-    tests: list[AuditResult]
-    seconds: float

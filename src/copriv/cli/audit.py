@@ -2,59 +2,51 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import typer
+from copriv.cli.command import option, takes
+from copriv.cli.options import OWNERS, PRIVACY, AsJson
+
+ATTACK = "Attack"
 
 
-class AsksName(StrEnum):
-    """What owners are asked for."""
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(AsJson):
+    """What is claimed, and how hard to look."""
 
-    GRADIENT = "gradient"
-    MOMENTS = "moments"
-    BOTH = "both"
-
-
-_KINDS: dict[AsksName, tuple[Literal["gradient", "moments"], ...]] = {
-    AsksName.GRADIENT: ("gradient",),
-    AsksName.MOMENTS: ("moments",),
-    AsksName.BOTH: ("gradient", "moments"),
-}
-
-
-def audit(
     asks: Annotated[
-        AsksName,
-        typer.Option("--asks", help="The answers to attack: gradients, second moments (one-shot statistics)."),
-    ] = AsksName.BOTH,
+        Literal["gradient", "moments", "both"],
+        option("--asks", ATTACK, "The answers to attack: gradients, second moments (one-shot statistics)."),
+    ] = "both"
     epsilon: Annotated[
-        str, typer.Option("--epsilon", help="What the owner claims about any one record.", metavar="FLOAT")
-    ] = "1",
-    delta: Annotated[
-        float, typer.Option("--delta", help="0 for pure epsilon (Laplace); above 0 for Gaussian noise.")
-    ] = 0.0,
-    records: Annotated[int, typer.Option("--records", help="How many synthetic records the owner has.")] = 100,
-    parameters: Annotated[int, typer.Option("--parameters", help="How many features a record has.")] = 10,
-    clip: Annotated[float, typer.Option("--clip", help="The most one record's gradient may count.")] = 1.0,
+        str, option("--epsilon", PRIVACY, "What the owner claims about any one record (replace-one).", "FLOAT")
+    ] = "1"
+    delta: Annotated[float, option("--delta", PRIVACY, "0 for pure epsilon (Laplace); above 0 for Gaussian noise.")] = (
+        0.0
+    )
+    records: Annotated[int, option("--records", OWNERS, "How many synthetic records the owner has.")] = 100
+    parameters: Annotated[int, option("--parameters", OWNERS, "How many features a record has.")] = 10
+    clip: Annotated[float, option("--clip", PRIVACY, "The most one record's gradient may count.")] = 1.0
     answers: Annotated[
         int,
-        typer.Option(
+        option(
             "--answers",
-            help="Over how many gradients the claim holds, and how many owners tell moments; all are measured.",
+            ATTACK,
+            "Over how many gradients the claim holds, and how many owners tell moments; all are measured.",
         ),
-    ] = 1000,
-    draws: Annotated[
-        int, typer.Option("--draws", help="How many single answers the canary takes; more certify more.")
-    ] = 80_000,
-    level: Annotated[
-        float, typer.Option("--level", help="How often a correct owner may fail the transcript test.")
-    ] = 1e-4,
+    ] = 1000
+    draws: Annotated[int, option("--draws", ATTACK, "How many single answers the canary takes; more certify more.")] = (
+        80_000
+    )
+    level: Annotated[float, option("--level", ATTACK, "How often a correct owner may fail the transcript test.")] = 1e-4
     seed: Annotated[
-        int, typer.Option("--seed", help="Seeds records, models and searches; the owner's noise is never seeded.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
-) -> None:
+        int, option("--seed", ATTACK, "Seeds records, models and searches; the owner's noise is never seeded.")
+    ] = 0
+
+
+@takes(AuditOptions)
+def audit(options: AuditOptions) -> None:
     """Attack owners as they are, and see whether their noise keeps what they promise.
 
     Synthetic records go through the answer path that real ones take: checks, ledger, clipped gradient or moments,
@@ -64,19 +56,19 @@ def audit(
 
         copriv audit --epsilon 1 --delta 1e-6
     """
-    from copriv.cli.audit_job import AuditOptions, run_job
+    import msgspec
+    import typer
+    from rich.console import Console
 
-    options = AuditOptions(
-        asks=_KINDS[asks],
-        epsilon=epsilon,
-        delta=delta,
-        records=records,
-        parameters=parameters,
-        clip=clip,
-        answers=answers,
-        draws=draws,
-        level=level,
-        seed=seed,
-        as_json=as_json,
-    )
-    raise typer.Exit(0 if run_job(options) else 1)
+    from copriv.api.audit import audit as run
+    from copriv.report.audit_table import show
+    from copriv.report.progress import Teller
+
+    settings = {name: value for name, value in vars(options).items() if name not in ("as_json", "epsilon")}
+    with Teller(Console(stderr=True)) as tell:
+        told = run(options.epsilon, **settings, tell=tell)
+    if options.as_json:
+        typer.echo(msgspec.json.encode(told.to_dict()).decode())
+    else:
+        show(told.tests, told.claims, told.seconds, Console())
+    raise typer.Exit(0 if told.passed else 1)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
+from copriv.cli.command import argument, option, takes
+from copriv.cli.options import DATA, OUTPUT, AsJson, Seeded
 
-from copriv.cli.train import SyntheticName
 
+@dataclass(frozen=True, kw_only=True)
+class GenerateOptions(AsJson, Seeded):
+    """The options of `copriv generate`."""
 
-def generate(
-    kind: Annotated[SyntheticName, typer.Argument(help="Loans of many borrowers, or discharges of many hospitals.")],
-    out: Annotated[Path, typer.Option("--out", help="The .csv or .parquet file to write.")],
-    rows: Annotated[int, typer.Option("--rows", help="How many records.")] = 110_000,
+    kind: Annotated[
+        Literal["lending", "hospital"], argument("Loans of many borrowers, or discharges of many hospitals.")
+    ]
+    out: Annotated[Path, option("--out", OUTPUT, "The .csv or .parquet file to write.")]
+    rows: Annotated[int, option("--rows", DATA, "How many records.")] = 110_000
     public: Annotated[
-        Path | None, typer.Option("--public", help="Also write public rows of the same population to this file.")
-    ] = None,
-    public_rows: Annotated[int, typer.Option("--public-rows", help="How many public rows.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same records.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+        Path | None, option("--public", OUTPUT, "Also write public rows of the same population to this file.")
+    ] = None
+    public_rows: Annotated[int, option("--public-rows", DATA, "How many public rows.")] = 10_000
+
+
+@takes(GenerateOptions)
+def generate(options: GenerateOptions) -> None:
     """Write synthetic records with the columns, correlations and skew of the real ones, to try things out.
 
     copriv generate lending --rows 50000 --out loans.parquet
@@ -28,33 +34,21 @@ def generate(
     copriv generate lending --rows 2000 --out my-loans.parquet --public public.parquet --public-rows 5000
     """
     import msgspec
+    import typer
 
-    from copriv.entropy import seeded
-    from copriv.records import hospital_like, lending_like
+    from copriv.api.generate import write_synthetic
 
-    files = {out: (rows, "records")} | ({} if public is None else {public: (public_rows, "public records")})
-    for path in files:
-        _require_new_table(path)
-    make = lending_like.generate if kind is SyntheticName.lending else hospital_like.generate
-    frames = {path: make(count, seeded(seed, stream)) for path, (count, stream) in files.items()}
-    for path, frame in frames.items():
-        if path.suffix.lower() == ".csv":
-            frame.write_csv(path)
-        else:
-            frame.write_parquet(path)
-        if not as_json:
-            typer.echo(f"{frame.height:,} synthetic {kind.value} records with {frame.width} columns in {path}")
-    if as_json:
-        frame = frames[out]
-        told = {"kind": kind.value, "rows": frame.height, "columns": frame.columns, "out": str(out), "seed": seed}
-        others = {"public": str(public), "public_rows": frames[public].height} if public is not None else {}
-        typer.echo(msgspec.json.encode(told | others).decode())
-
-
-def _require_new_table(path: Path) -> None:
-    from copriv.errors import BadInput
-
-    if path.suffix.lower() not in {".csv", ".parquet"}:
-        raise BadInput(f"{path} is neither .csv nor .parquet", remedy="name such a file", value=str(path))
-    if path.exists():
-        raise BadInput(f"{path} exists", remedy="choose another name, or remove it yourself", value=str(path))
+    public = {} if options.public is None else {options.public: options.public_rows}
+    written = write_synthetic(options.kind, {options.out: options.rows} | public, options.seed)
+    columns = written[options.out].columns
+    if options.as_json:
+        told = {"kind": options.kind, "rows": written[options.out].height, "columns": columns, "out": str(options.out)}
+        others = {
+            name: value
+            for path, rows in public.items()
+            for name, value in (("public", str(path)), ("public_rows", rows))
+        }
+        typer.echo(msgspec.json.encode(told | {"seed": options.seed} | others).decode())
+        return
+    for path, frame in written.items():
+        typer.echo(f"{frame.height:,} synthetic {options.kind} records with {len(columns)} columns in {path}")

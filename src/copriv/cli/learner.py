@@ -2,270 +2,220 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copriv.cli.train import CentralName, LossName, RuleName
+from copriv.cli.command import argument, command, group, option
+from copriv.cli.options import OUTPUT, AsJson
+from copriv.cli.plan import plan
+from copriv.cli.say import say
 
-learner = typer.Typer(
-    help="The learner's side of a consortium: draft a study, invite owners, train with whoever comes.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+if TYPE_CHECKING:
+    from copriv.runtime.learner_setup import InvitationOptions
 
-
-class MeetingName(StrEnum):
-    """Who speaks first."""
-
-    request = "request"
-    broadcast = "broadcast"
+learner = group("The learner's side of a consortium: draft a study, invite owners, train with whoever comes.")
 
 
-class ClockName(StrEnum):
-    """When owners are there."""
-
-    always = "always"
-    poisson = "poisson"
-
-
-_Folder = Annotated[Path, typer.Option("--folder", help="The learner's folder.")]
-_Name = Annotated[str, typer.Argument(help="The owner's name: letters, digits, - and _.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-_Days = Annotated[int, typer.Option("--days", help="How long each of its certificates is valid: 30 to 90.")]
-_Again = Annotated[bool, typer.Option("--again", help="Let an owner in a second time; its old certificate is revoked.")]
-_Records = Annotated[
-    int | None,
-    typer.Option("--records", help="The most records it may claim (default: 10 times what the study expects)."),
-]
-_HERE = Path("learner")
 
-authority = typer.Typer(
-    help="The authority that signs certificates: let a new one take over from the old one.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+authority = group("The authority that signs certificates: let a new one take over from the old one.")
 learner.add_typer(authority, name="authority")
+learner.command(name="draft")(plan)
 
 
-@learner.command()
-def draft(
-    public: Annotated[Path, typer.Option("--public", help="A CSV or Parquet table of public rows.")],
-    target: Annotated[str, typer.Option("--target", help="The column to predict.")],
-    owners: Annotated[int, typer.Option("--owners", help="How many owners are expected.")] = 10,
-    records: Annotated[int, typer.Option("--records", help="How many records each is expected to have.")] = 10_000,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Asked of every owner.", metavar="FLOAT")] = "1",
-    delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
-    answers: Annotated[int | None, typer.Option("--answers", help="The most answers of an owner.")] = None,
-    name: Annotated[str, typer.Option("--name", help="What people call the study.")] = "study",
-    asks: Annotated[str, typer.Option("--learner", help="Who asks, as owners will read it (default: not named).")] = "",
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="Number the categories of a text target 1, 2 …")] = False,
-    positive_above: Annotated[
-        float | None, typer.Option("--positive-above", help="For the logistic loss: targets above this are positive.")
-    ] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", help="A column that is no feature; repeatable.")] = None,
-    features: Annotated[int, typer.Option("--features", help="Principal components to keep.")] = 10,
-    loss: Annotated[LossName, typer.Option("--loss", help="What a mistake costs.")] = LossName.squared,
-    huber_threshold: Annotated[
-        float, typer.Option("--huber-threshold", help="Residual beyond which the Huber loss grows linearly.")
-    ] = 0.25,
-    rule: Annotated[
-        RuleName, typer.Option("--rule", help="How answers become a model; auto: what should cost the least.")
-    ] = RuleName.auto,
-    horizon: Annotated[int, typer.Option("--horizon", help="How many meetings (T), for the paper's rule.")] = 1000,
-    step: Annotated[float | None, typer.Option("--step", help="The rule's step (default: from public rows).")] = None,
-    clip: Annotated[float | None, typer.Option("--clip", help="The clip (default: from public rows).")] = None,
-    central: Annotated[
-        CentralName, typer.Option("--central", help="Central step: of the proof, or as printed.")
-    ] = CentralName.proof,
-    regularization: Annotated[float, typer.Option("--regularization", help="Weight of the squared length.")] = 1e-5,
-    meeting: Annotated[
-        MeetingName, typer.Option("--meeting", help="Who speaks first: owners request, or the learner broadcasts.")
-    ] = MeetingName.request,
-    clock: Annotated[
-        ClockName, typer.Option("--clock", help="Owners are always on, or have Poisson clocks.")
-    ] = ClockName.always,
-    evaluations: Annotated[
-        int, typer.Option("--evaluations", help="How often an owner may be asked for its average loss.")
-    ] = 0,
-    evaluation_share: Annotated[
-        float, typer.Option("--evaluation-share", help="The part of every budget set aside for that.")
-    ] = 0.1,
-    seed: Annotated[int, typer.Option("--seed", help="Seeds the choice of clip and step.")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="The study file to write.")] = Path("study.toml"),
-    as_json: _Json = False,
-) -> None:
-    """Write a study file from public rows: features, rule, clip and box. No private record is looked at.
-
-    The public rows themselves, reduced to numbers, go into a file beside it, for the learner alone.
-
-    copriv learner draft --public public.parquet --target int_rate --owners 10 --records 10000 --epsilon 1
-    """
-    from copriv.cli.learner_draft import DraftOptions, run_draft
-
-    run_draft(
-        DraftOptions(
-            public=public,
-            target=target,
-            owners=owners,
-            records=records,
-            epsilon=epsilon,
-            delta=delta,
-            answers=answers,
-            name=name,
-            ordinal=ordinal,
-            positive_above=positive_above,
-            skip=tuple(skip or ()),
-            features=features,
-            loss=loss.value,
-            huber_threshold=huber_threshold,
-            rule=rule.value,
-            horizon=horizon,
-            step=step,
-            clip=clip,
-            central=central.value,
-            regularization=regularization,
-            meeting=meeting.value,
-            clock=clock.value,
-            evaluations=evaluations,
-            evaluation_share=evaluation_share,
-            seed=seed,
-            out=out,
-            learner=asks,
-        ),
-        as_json=as_json,
-    )
+_OWNER, _BROKER, _MEETING = "Owner", "Broker", "Meetings"
 
 
-@learner.command()
-def init(
-    study: Annotated[Path, typer.Argument(help="The study file.")],
-    folder: _Folder = _HERE,
+@dataclass(frozen=True, kw_only=True)
+class _Folder(AsJson):
+    folder: Annotated[Path, option("--folder", OUTPUT, "The learner's folder.")] = Path("learner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Init(_Folder):
+    study: Annotated[Path, argument("The study file.")]
     host: Annotated[
         list[str] | None,
-        typer.Option("--host", help="A name or address under which owners reach this machine; repeatable."),
-    ] = None,
-    listen: Annotated[str, typer.Option("--listen", help="The address on which the broker listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The broker's port.")] = 4222,
-    as_json: _Json = False,
-) -> None:
+        option("--host", _BROKER, "A name or address under which owners reach this machine; repeatable."),
+    ] = None
+    listen: Annotated[str, option("--listen", _BROKER, "The address on which the broker listens.")] = "127.0.0.1"
+    port: Annotated[int, option("--port", _BROKER, "The broker's port.")] = 4222
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inviting(_Folder):
+    out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: NAME.invitation).")] = None
+    days: Annotated[int, option("--days", _OWNER, "How long each of its certificates is valid: 30 to 90.")] = 60
+    records: Annotated[
+        int | None,
+        option("--records", _OWNER, "The most records it may claim (default: 10 times what the study expects)."),
+    ] = None
+    again: Annotated[bool, option("--again", _OWNER, "Let it in a second time; its old certificate is revoked.")] = (
+        False
+    )
+
+    def how(self) -> InvitationOptions:
+        from copriv.runtime.learner_setup import InvitationOptions
+
+        names = ("folder", "out", "days", "records", "again")
+        return InvitationOptions(**{name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Invite(_Inviting):
+    name: Annotated[str, argument("The owner's name: letters, digits, - and _.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Approve(_Inviting):
+    request: Annotated[Path, argument("What `copriv owner request` has written.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Revoke(_Folder):
+    name: Annotated[str, argument("The owner's name.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run(_Folder):
+    at_least: Annotated[
+        int | None, option("--at-least", _MEETING, "Begin with this many owners (default: all that are invited).")
+    ] = None
+    wait: Annotated[float, option("--wait", _MEETING, "With --at-least: seconds to wait for the others, too.")] = 30.0
+    deadline: Annotated[float, option("--deadline", _MEETING, "Seconds that an owner has for an answer.")] = 30.0
+    connect: Annotated[bool, option("--connect", _BROKER, "Use a broker that runs already, and never start one.")] = (
+        False
+    )
+    schedule: Annotated[
+        Path | None, option("--schedule", _MEETING, "Meet owners along the schedule.json of another run.")
+    ] = None
+    log: Annotated[
+        Path | None, option("--log", OUTPUT, "Add everything that happens to this file, one JSON line each.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Retire(_Folder):
+    force: Annotated[bool, option("--force", _OWNER, "Lock out whoever still depends on the old one.")] = False
+
+
+@command(learner, _Init)
+def init(options: _Init) -> None:
     """Make the learner's folder: its certificate authority, its certificates and a strict broker configuration.
 
     copriv learner init study.toml --host learner.example.org --listen 0.0.0.0
     """
-    from copriv.cli.learner_job import run_init
+    from copriv.report.network_sentences import learner_made
+    from copriv.runtime.learner_setup import make_learner
+    from copriv.transport.learner_workspace import Address
 
-    run_init(study, folder, host or ["127.0.0.1"], listen, port, as_json=as_json)
+    address = Address(options.host or ["127.0.0.1"], options.listen, options.port)
+    told = make_learner(options.study, options.folder, address)
+    say(told, learner_made(told), as_json=options.as_json)
 
 
-@learner.command()
-def invite(
-    name: _Name,
-    folder: _Folder = _HERE,
-    out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
-    days: _Days = 60,
-    records: _Records = None,
-    again: _Again = False,
-    as_json: _Json = False,
-) -> None:
+@command(learner, _Invite)
+def invite(options: _Invite) -> None:
     """For rehearsals on one machine: make one file for one owner with certificate, key, address and terms, a secret.
 
     copriv learner invite first-bank
     """
-    from copriv.cli.learner_job import run_invite
+    from copriv.report.network_sentences import invited
+    from copriv.runtime.learner_setup import invite_owner
 
-    run_invite(name, folder, out or Path(f"{name}.invitation"), days, records, again=again, as_json=as_json)
+    told = invite_owner(options.name, options.how())
+    say(told, invited(told), as_json=options.as_json)
 
 
-@learner.command()
-def approve(
-    request: Annotated[Path, typer.Argument(help="What `copriv owner request` has written.")],
-    folder: _Folder = _HERE,
-    out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.invitation).")] = None,
-    days: _Days = 60,
-    records: _Records = None,
-    again: _Again = False,
-    as_json: _Json = False,
-) -> None:
+@command(learner, _Approve)
+def approve(options: _Approve) -> None:
     """Answer an owner's request with certificate, authority, address and terms. Its key stays with the owner.
 
     copriv learner approve first-bank.request
     """
-    from copriv.cli.learner_approve import run_approve
+    from copriv.report.network_sentences import approved
+    from copriv.runtime.learner_setup import approve_owner
 
-    run_approve(request, folder, out, days, records, again=again, as_json=as_json)
+    told = approve_owner(options.request, options.how())
+    say(told, approved(told), as_json=options.as_json)
 
 
-@learner.command()
-def revoke(name: _Name, folder: _Folder = _HERE, as_json: _Json = False) -> None:
+@command(learner, _Revoke)
+def revoke(options: _Revoke) -> None:
     """Shut an owner out, at once: its link is cut, and it cannot come back.
 
     copriv learner revoke first-bank
     """
-    from copriv.cli.learner_job import run_revoke
+    from copriv.report.network_sentences import revoked
+    from copriv.runtime.learner_setup import revoke_owner
 
-    run_revoke(name, folder, as_json=as_json)
+    told = revoke_owner(options.name, options.folder)
+    say(told, revoked(told), as_json=options.as_json)
 
 
-@learner.command()
-def status(folder: _Folder = _HERE, as_json: _Json = False) -> None:
-    """Show the study, who is invited, and how far the run is.
+@command(learner, _Folder)
+def status(options: _Folder) -> None:
+    """Show the study, how far it is, and who is connected, waited for, done or expelled.
 
     copriv learner status
     """
-    from copriv.cli.learner_job import run_status
+    from copriv.report.network_sheets import learner_lines
+    from copriv.runtime.learner_status import learner_status
+    from copriv.transport.learner_workspace import LearnerWorkspace
 
-    run_status(folder, as_json=as_json)
+    told = learner_status(LearnerWorkspace(options.folder))
+    say(told, learner_lines(told), as_json=options.as_json)
 
 
-@learner.command()
-def run(
-    folder: _Folder = _HERE,
-    at_least: Annotated[
-        int | None, typer.Option("--at-least", help="Begin with this many owners (default: all that are invited).")
-    ] = None,
-    wait: Annotated[float, typer.Option("--wait", help="With --at-least: seconds to wait for the others, too.")] = 30.0,
-    deadline: Annotated[float, typer.Option("--deadline", help="Seconds that an owner has for an answer.")] = 30.0,
-    connect: Annotated[
-        bool, typer.Option("--connect", help="Use a broker that runs already, and never start one.")
-    ] = False,
-    schedule: Annotated[
-        Path | None, typer.Option("--schedule", help="Meet owners along the schedule.json of another run.")
-    ] = None,
-    as_json: _Json = False,
-) -> None:
+@command(learner, _Run)
+def run(options: _Run) -> None:
     """Start the broker, wait for the owners and train; a run that was interrupted goes on where it stood.
 
     copriv learner run --at-least 8
     """
-    from copriv.cli.learner_run import RunOptions, run_learner
+    from copriv.cli.person import heed_termination
+    from copriv.report.narrator import narrated
+    from copriv.report.network_run import ARCHIVE
+    from copriv.report.network_sheets import show_joint
+    from copriv.runtime.learner_server import ServerOptions, run_study
+    from copriv.runtime.schedule_file import read_trace
 
-    run_learner(RunOptions(folder, at_least, wait, deadline, connect, schedule), as_json=as_json)
+    heed_termination()
+    names = ("folder", "at_least", "wait", "deadline", "connect")
+    trace = None if options.schedule is None else read_trace(options.schedule)
+    with narrated(options.log) as tell:
+        server = ServerOptions(**{name: getattr(options, name) for name in names}, trace=trace)
+        told = run_study(server, tell, ARCHIVE)
+    if options.as_json:
+        say(told, (), as_json=True)
+    else:
+        show_joint(told)
 
 
-@authority.command()
-def roll(folder: _Folder = _HERE, as_json: _Json = False) -> None:
+@command(authority, _Folder)
+def roll(options: _Folder) -> None:
     """Make a second authority: it signs from now on, both are trusted, and owners learn of it when they renew.
 
     copriv learner authority roll
     """
-    from copriv.cli.learner_approve import run_roll
+    from copriv.report.network_sentences import rolled
+    from copriv.runtime.learner_setup import roll_authority
 
-    run_roll(folder, as_json=as_json)
+    told = roll_authority(options.folder)
+    say(told, rolled(told, options.folder), as_json=options.as_json)
 
 
-@authority.command()
-def retire(
-    folder: _Folder = _HERE,
-    force: Annotated[bool, typer.Option("--force", help="Lock out whoever still depends on the old one.")] = False,
-    as_json: _Json = False,
-) -> None:
+@command(authority, _Retire)
+def retire(options: _Retire) -> None:
     """Trust the old authority no more, when nobody depends on it.
 
     copriv learner authority retire
     """
-    from copriv.cli.learner_approve import run_retire
+    from copriv.report.network_sentences import retired
+    from copriv.runtime.learner_setup import retire_authority
 
-    run_retire(folder, force=force, as_json=as_json)
+    told = retire_authority(options.folder, force=options.force)
+    say(told, retired(told), as_json=options.as_json)

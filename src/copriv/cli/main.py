@@ -12,11 +12,13 @@ from copriv.cli.audit import audit
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
-from copriv.cli.learner import draft, learner
+from copriv.cli.learner import learner
 from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
+from copriv.cli.plan import plan
 from copriv.cli.predict import predict
 from copriv.cli.reproduce import reproduce
+from copriv.cli.sweep import sweep
 from copriv.cli.train import train
 from copriv.cli.verdict import verdict
 from copriv.errors import CoprivError
@@ -42,9 +44,10 @@ app.command()(train)
 app.command()(predict)
 app.command()(generate)
 app.command()(forecast)
+app.command()(sweep)
 app.command()(audit)
 app.command()(reproduce)
-app.command(name="plan")(draft)
+app.command()(plan)
 app.command()(verdict)
 app.command()(export)
 app.add_typer(ledger, name="ledger")

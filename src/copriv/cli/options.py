@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from copriv.cli.command import option
 
+if TYPE_CHECKING:
+    from copriv.records.file_format import FileFormat
+
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
-LossName = Literal["squared", "huber", "logistic"]
+# Of this project; others may be installed.
+_LOSSES = "squared|huber|logistic|..."
+RULES = "auto|newton|statistics|averaged|paper|..."
+CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
 
 
@@ -28,7 +34,42 @@ class Reading:
     positive_above: Annotated[
         float | None, option("--positive-above", DATA, "For the logistic loss: targets above this are positive.")
     ] = None
+    positive: Annotated[
+        str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
+    ] = None
     features: Annotated[int, option("--features", DATA, "Principal components to keep.")] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a file is written, where its name, first bytes and header do not tell."""
+
+    encoding: Annotated[
+        str | None, option("--encoding", DATA, "How a text file is written: utf-8, utf-16, latin-1, cp1252 …")
+    ] = None
+    delimiter: Annotated[
+        str | None, option("--delimiter", DATA, "What separates the cells of CSV: one character, or tab.")
+    ] = None
+    decimal: Annotated[str | None, option("--decimal", DATA, "The decimal mark of numbers in CSV: . or ,")] = None
+    dates: Annotated[str | None, option("--dates", DATA, "How days are written, as %d.%m.%Y or %m/%d/%Y.")] = None
+
+
+def read_options(options: FileOptions) -> FileFormat:
+    """The format of the files that a command reads."""
+    from copriv.records.file_format import parse_format
+
+    return parse_format(
+        encoding=options.encoding, delimiter=options.delimiter, decimal=options.decimal, dates=options.dates
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromPublicRows:
+    """Rows that nothing protects."""
+
+    public: Annotated[
+        Path | None, option("--public", DATA, "A table of public rows (with --study: those beside it).")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +85,29 @@ class Agreed:
 class Losing:
     """What a mistake costs."""
 
-    loss: Annotated[LossName, option("--loss", LEARNING, "What a mistake costs.")] = "squared"
+    loss: Annotated[str, option("--loss", LEARNING, "What a mistake costs.", _LOSSES)] = "squared"
     huber_threshold: Annotated[
         float, option("--huber-threshold", LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
     ] = 0.25
     regularization: Annotated[
         float, option("--regularization", LEARNING, "Weight of the squared length of the model.")
     ] = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What is settled beforehand; all else is for the planner to choose, on public rows."""
+
+    rule: Annotated[
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost least.", RULES)
+    ] = "auto"
+    horizon: Annotated[int, option("--horizon", LEARNING, "Meetings (T) of the paper's rule.")] = 1000
+    step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: by public rows).")] = None
+    clip: Annotated[float | None, option("--clip", LEARNING, "The clip (default: by public rows).")] = None
+    answers: Annotated[int | None, option("--answers", LEARNING, "The most answers of an owner.")] = None
+    central: Annotated[
+        CentralName, option("--central", LEARNING, "Central step of the paper's rule: of the proof, or as printed.")
+    ] = "proof"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,3 +152,16 @@ class AsJson:
     """For other programs."""
 
     as_json: Annotated[bool, option("--json", OUTPUT, "Print one JSON object.")] = False
+
+
+def typed(options: object, given: tuple[str, ...], known: type) -> dict[str, Any]:
+    """Of the options that a user has typed, the settings that a verb knows; all else has the verb's defaults."""
+    names = (name for name in given if name in known.__annotations__)
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def as_json(found: dict[str, Any]) -> str:
+    """One JSON object, without NaN."""
+    import msgspec
+
+    return msgspec.json.encode(found).decode()

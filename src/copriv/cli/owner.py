@@ -2,194 +2,245 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from copriv.cli.command import argument, command, group, option
+from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, read_options
+from copriv.cli.person import ask_to_agree, asker, who
+from copriv.cli.say import say
 
-from copriv.cli.train import AccountantName
+owner = group("An owner's side of a consortium: join with your own records and budget, answer, judge the result.")
 
-owner = typer.Typer(
-    help="An owner's side of a consortium: join with your own records and budget, answer, judge the result.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-_Folder = Annotated[Path, typer.Option("--folder", help="The owner's folder.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-_Yes = Annotated[bool, typer.Option("--yes", help="Do not ask: for scripts of somebody who has read it.")]
-_SignedOff = Annotated[str | None, typer.Option("--signed-off-by", help="Who approves (default: this user).")]
-_HERE = Path("owner")
+_APPROVAL = "Approval"
 
 
-@owner.command()
-def request(
-    name: Annotated[str, typer.Argument(help="The name under which you take part: letters, digits, - and _.")],
-    folder: _Folder = _HERE,
-    out: Annotated[Path | None, typer.Option("--out", help="The file to write (default: NAME.request).")] = None,
+@dataclass(frozen=True, kw_only=True)
+class _Folder(AsJson):
+    folder: Annotated[Path, option("--folder", OUTPUT, "The owner's folder.")] = Path("owner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Approving(_Folder):
+    signed_off_by: Annotated[str | None, option("--signed-off-by", _APPROVAL, "Who approves (default: this user).")] = (
+        None
+    )
+    yes: Annotated[bool, option("--yes", _APPROVAL, "Do not ask: for scripts of somebody who has read it.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request(_Folder):
+    name: Annotated[str, argument("The name under which you take part: letters, digits, - and _.")]
+    out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: NAME.request).")] = None
     again: Annotated[
-        bool, typer.Option("--again", help="Another request: for a folder that has joined, or instead of a lost one.")
-    ] = False,
-    as_json: _Json = False,
-) -> None:
+        bool, option("--again", OUTPUT, "Another request: for a folder that has joined, or instead of a lost one.")
+    ] = False
+
+
+@command(owner, _Request)
+def request(options: _Request) -> None:
     """Make your private key, which never leaves the folder, and a request for a certificate, which holds no secret.
 
     copriv owner request first-bank
     """
-    from copriv.cli.owner_request import run_request
+    from copriv.report.network_sentences import requested
+    from copriv.runtime.owner_request import request_certificate
 
-    run_request(name, folder, out or Path(f"{name}.request"), again=again, as_json=as_json)
+    out = options.out or Path(f"{options.name}.request")
+    told = request_certificate(options.name, options.folder, out, again=options.again)
+    say(told, requested(told), as_json=options.as_json)
 
 
-@owner.command()
-def join(
-    invitation: Annotated[Path, typer.Argument(help="The learner's answer to your request.")],
-    data: Annotated[Path, typer.Option("--data", help="Your records: a CSV or Parquet table. It stays where it is.")],
+@dataclass(frozen=True, kw_only=True)
+class _Join(_Approving, FileOptions):
+    invitation: Annotated[Path, argument("The learner's answer to your request.")]
+    data: Annotated[Path, option("--data", DATA, "Your records: a CSV or Parquet table. It stays where it is.")]
     target: Annotated[
-        str | None, typer.Option("--target", help="What you call the column to predict (default: as the study does).")
-    ] = None,
+        str | None, option("--target", DATA, "What you call the column to predict (default: as the study does).")
+    ] = None
     epsilon: Annotated[
-        str | None,
-        typer.Option("--epsilon", help="What you promise about any one record (default: asked).", metavar="FLOAT"),
-    ] = None,
+        str | None, option("--epsilon", PRIVACY, "What you promise about any one record (default: asked).", "FLOAT")
+    ] = None
     delta: Annotated[
-        float | None, typer.Option("--delta", help="0 for pure epsilon (default: as asked by the study).")
-    ] = None,
-    accountant: Annotated[
-        AccountantName, typer.Option("--accountant", help="With delta: how answers add up.")
-    ] = AccountantName.pld,
+        float | None, option("--delta", PRIVACY, "0 for pure epsilon (default: as asked by the study).")
+    ] = None
+    accountant: Annotated[AccountantName, option("--accountant", PRIVACY, "With delta: how answers add up.")] = "pld"
     answers: Annotated[
-        int | None, typer.Option("--answers", help="The most you answer (default: as asked by the study).")
-    ] = None,
+        int | None, option("--answers", PRIVACY, "The most you answer (default: as asked by the study).")
+    ] = None
     rate: Annotated[
-        float, typer.Option("--rate", help="Ticks a second of your clock, if the study has Poisson clocks.")
-    ] = 1.0,
+        float, option("--rate", PRIVACY, "Ticks a second of your clock, if the study has Poisson clocks.")
+    ] = 1.0
     ledger: Annotated[
-        Path | None,
-        typer.Option("--ledger", help="Their ledger (default: the one that is known, else a new one)."),
-    ] = None,
+        Path | None, option("--ledger", DATA, "Their ledger (default: the one that is known, else a new one).")
+    ] = None
     version_of: Annotated[
-        Path | None, typer.Option("--version-of", help="They are the same records as this ledger's, and it pays.")
-    ] = None,
+        Path | None, option("--version-of", DATA, "They are the same records as this ledger's, and it pays.")
+    ] = None
     unrelated: Annotated[
-        bool, typer.Option("--unrelated", help="They look like known records, and none is among those: you sign off.")
-    ] = False,
-    folder: _Folder = _HERE,
-    signed_off_by: _SignedOff = None,
+        bool, option("--unrelated", DATA, "They look like known records, and none is among those: you sign off.")
+    ] = False
     approve_later: Annotated[
-        bool, typer.Option("--approve-later", help="Prepare everything; somebody else will `copriv owner approve`.")
-    ] = False,
-    yes: _Yes = False,
-    as_json: _Json = False,
-) -> None:
+        bool, option("--approve-later", _APPROVAL, "Prepare everything; somebody else will `copriv owner approve`.")
+    ] = False
+
+
+@command(owner, _Join)
+def join(options: _Join) -> None:
     """Check the terms against your records, see what you would promise, and agree or not.
 
     copriv owner join first-bank.invitation --data loans.parquet --epsilon 1
     """
-    from copriv.cli.owner_job import JoinOptions, run_join
+    from copriv.report.approval_screen import present
+    from copriv.report.narrator import narrated
+    from copriv.report.network_sentences import joined
+    from copriv.runtime import owner_joining
 
-    options = JoinOptions(
-        invitation=invitation,
-        data=data,
-        target=target,
-        epsilon=epsilon,
-        delta=delta,
-        accountant=accountant.value,
-        answers=answers,
-        rate=rate,
-        ledger=ledger,
-        folder=folder,
-        signed_off_by=signed_off_by,
-        approve_later=approve_later,
-        yes=yes,
-        version_of=version_of,
-        unrelated=unrelated,
-    )
-    run_join(options, as_json=as_json)
+    names = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
+    given = {name: getattr(options, name) for name in (*names, "version_of", "unrelated")}
+    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=read_options(options))
+    with narrated() as tell:
+        proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
+    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
+    if not options.approve_later:
+        ask_to_agree(tell.console, yes=options.yes)
+    home = proposal.accept()
+    if not options.approve_later:
+        owner_joining.approve(home, wanted.by, proposal.prepared.sample.records)
+    told = owner_joining.agreement_of(proposal.prepared, options.folder, approved=not options.approve_later)
+    say(told, joined(told), as_json=options.as_json)
 
 
-@owner.command()
-def approve(
-    folder: _Folder = _HERE, signed_off_by: _SignedOff = None, yes: _Yes = False, as_json: _Json = False
-) -> None:
+@command(owner, _Approving)
+def approve(options: _Approving) -> None:
     """Read the terms and the promise of a folder, and approve them. Only approved terms are answered.
 
     copriv owner approve --signed-off-by "Privacy Office"
     """
-    from copriv.cli.owner_job import run_approve
+    from copriv.owner.workspace import OwnerWorkspace
+    from copriv.report.approval_screen import present
+    from copriv.report.narrator import narrated
+    from copriv.runtime import owner_joining
 
-    run_approve(folder, signed_off_by, yes=yes, as_json=as_json)
+    home = OwnerWorkspace(options.folder)
+    with narrated() as tell:
+        proposal = owner_joining.propose_again(home, tell)
+    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
+    ask_to_agree(tell.console, yes=options.yes)
+    approval = owner_joining.approve(home, who(options.signed_off_by), proposal.prepared.sample.records)
+    told = owner_joining.agreement_of(proposal.prepared, home.folder, approved=True)
+    say(told, f"approved by {approval.by}: {approval.terms}", as_json=options.as_json)
 
 
-@owner.command()
-def renew(
-    invitation: Annotated[Path, typer.Argument(help="A new invitation to the same study.")],
-    folder: _Folder = _HERE,
-    as_json: _Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Renew(_Folder):
+    invitation: Annotated[Path, argument("A new invitation to the same study.")]
+
+
+@command(owner, _Renew)
+def renew(options: _Renew) -> None:
     """Take over a new certificate or address for the same study; records, promise and ledger stay as they are.
 
     copriv owner renew second.invitation
     """
-    from copriv.cli.owner_request import run_renew
+    from copriv.report.network_sentences import renewed
+    from copriv.runtime.owner_request import renew_certificate
 
-    run_renew(invitation, folder, as_json=as_json)
+    told = renew_certificate(options.invitation, options.folder)
+    say(told, renewed(told), as_json=options.as_json)
 
 
-@owner.command()
-def serve(folder: _Folder = _HERE, as_json: _Json = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Serve(_Folder):
+    log: Annotated[
+        Path | None, option("--log", OUTPUT, "Add every query with its price to this file, one JSON line each.")
+    ] = None
+
+
+@command(owner, _Serve)
+def serve(options: _Serve) -> None:
     """Connect out to the learner's broker and answer, until the budget, the cap or the study ends.
 
     copriv owner serve
 
     It comes back by itself after every break; stopping and starting it again loses nothing.
     """
-    from copriv.cli.owner_serve import run_serve
-
-    run_serve(folder, as_json=as_json)
+    run_serve(options.folder, options.log, as_json=options.as_json)
 
 
-@owner.command()
-def status(folder: _Folder = _HERE, as_json: _Json = False) -> None:
+def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
+    """The whole of `copriv owner serve`."""
+    from copriv.cli.person import heed_termination
+    from copriv.owner.workspace import OwnerWorkspace
+    from copriv.report.joint_model import keep_model
+    from copriv.report.narrator import narrated
+    from copriv.runtime.owner_client import serve_study
+
+    heed_termination()
+    home = OwnerWorkspace(folder)
+    with narrated(log) as tell:
+        model = keep_model(home, serve_study(home, tell))
+    told = {"owner": home.engagement.owner, "study": home.study.terms.name, "model": str(model)}
+    words = f"the study has ended; its model is {model}\nnext: copriv owner verdict --folder {folder}"
+    say(told, words, as_json=as_json)
+
+
+@command(owner, _Folder)
+def status(options: _Folder) -> None:
     """Show what is promised, spent and left, the answers so far, and the last contact.
 
     copriv owner status
     """
-    from copriv.cli.owner_status import run_status
+    from copriv.owner.workspace import OwnerWorkspace
+    from copriv.report.network_sheets import owner_lines
+    from copriv.runtime.owner_status import owner_status
 
-    run_status(folder, as_json=as_json)
+    told = owner_status(OwnerWorkspace(options.folder))
+    say(told, owner_lines(told), as_json=options.as_json)
 
 
-@owner.command()
-def statement(
-    folder: _Folder = _HERE,
+@dataclass(frozen=True, kw_only=True)
+class _Statement(_Folder):
     out: Annotated[
-        Path | None, typer.Option("--out", help="Also write statement.json and statement.html to this new folder.")
-    ] = None,
-    as_json: _Json = False,
-) -> None:
+        Path | None, option("--out", OUTPUT, "Also write statement.json and statement.html to this new folder.")
+    ] = None
+
+
+@command(owner, _Statement)
+def statement(options: _Statement) -> None:
     """State what your records have lost in all studies and what is left. It is for you, not for a learner.
 
     copriv owner statement --out statement
     """
-    from copriv.cli.statement_job import run_owner_statement
+    from copriv.cli.ledger import run_statement
+    from copriv.owner.workspace import OwnerWorkspace
 
-    run_owner_statement(folder, out, as_json=as_json)
+    ledger = Path(OwnerWorkspace(options.folder).engagement.ledger)
+    run_statement([ledger], options.out, as_json=options.as_json)
 
 
-@owner.command()
-def verdict(
-    folder: _Folder = _HERE,
+@dataclass(frozen=True, kw_only=True)
+class _Verdict(_Folder):
     model: Annotated[
-        Path | None, typer.Option("--model", help="The joint model (default: the one that `serve` has received).")
-    ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation.")] = 5,
-    as_json: _Json = False,
-) -> None:
+        Path | None, option("--model", DATA, "The joint model (default: the one that `serve` has received).")
+    ] = None
+    folds: Annotated[int, option("--folds", DATA, "Folds of the cross-validation.")] = 5
+
+
+@command(owner, _Verdict)
+def verdict(options: _Verdict) -> None:
     """Compare the joint model with your own, on your own records. It stays at home and costs nothing.
 
     copriv owner verdict
     """
-    from copriv.cli.owner_job import run_verdict
+    from copriv.owner.workspace import OwnerWorkspace
+    from copriv.report.joint_model import joint_model
+    from copriv.report.narrator import narrated
+    from copriv.report.network_sheets import verdict_lines
+    from copriv.runtime.owner_verdict import judge
 
-    run_verdict(folder, model, folds, as_json=as_json)
+    home = OwnerWorkspace(options.folder)
+    with narrated() as tell:
+        told = judge(home, joint_model(home, options.model), options.folds, tell)
+    say(told, verdict_lines(told), as_json=options.as_json)

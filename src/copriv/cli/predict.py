@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from copriv.cli.command import option, takes
+from copriv.cli.options import DATA, OUTPUT, AsJson, FileOptions, read_options
 
 
-def predict(
-    model: Annotated[Path, typer.Option("--model", help="The model.json of a run folder.")],
-    data: Annotated[
-        Path, typer.Option("--data", help="A CSV or Parquet table with the columns the model was trained on.")
-    ],
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(AsJson, FileOptions):
+    """The options of `copriv predict`."""
+
+    model: Annotated[Path, option("--model", DATA, "The model.json of a run folder.")]
+    data: Annotated[Path, option("--data", DATA, "A table with the columns the model was trained on.")]
+    id: Annotated[
+        str | None, option("--id", OUTPUT, "Write the values of this column beside the predictions.", "COLUMN")
+    ] = None
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write predictions to this CSV file (default: standard output).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+        Path | None, option("--out", OUTPUT, "Write predictions to this CSV file (default: standard output).")
+    ] = None
+
+
+@takes(PredictOptions)
+def predict(options: PredictOptions) -> None:
     """Apply a model to a table, on this machine and for free.
 
     Prints one prediction a row, in the target's own unit; for a logistic model, the probability of a positive label.
-    If the table has the target, it also says how far off the predictions are.
+    If the table has the target, it also says how far off the predictions are. It counts the cells that it could not
+    read: they count as missing, and the prediction takes the public median instead.
 
-        copriv predict --model runs/first/model.json --data loans.csv --out predictions.csv
+        copriv predict --model runs/first/model.json --data loans.csv --id loan_number --out predictions.csv
     """
-    from copriv.cli.predict_job import run_job
+    import msgspec
+    import typer
+    from rich.console import Console
 
-    run_job(model, data, out, as_json=as_json)
+    from copriv.api.predict import predict_table
+    from copriv.report.prediction import notes, sentence
+    from copriv.report.progress import bar
+
+    console = Console(stderr=True)
+    with bar(console, "predicting"):
+        frame, told = predict_table(options.model, options.data, options.out, options.id, read_options(options))
+    if options.as_json:
+        whole = options.out is None
+        shown = {
+            "predictions": frame["prediction"].to_list(),
+            "ids": frame[options.id].to_list() if options.id else None,
+        }
+        typer.echo(msgspec.json.encode(msgspec.to_builtins(told) | (shown if whole else {})).decode())
+    elif options.out is None:
+        typer.echo(frame.write_csv(), nl=False)
+    for line in notes(told):
+        console.print(f"note: {line}", style="dim", highlight=False, markup=False)
+    if not options.as_json:
+        console.print(sentence(told), highlight=False, markup=False)

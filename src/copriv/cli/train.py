@@ -2,177 +2,137 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
-
-_DATA, _OWNERS, _PRIVACY, _LEARNING, _OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
-
-
-class LossName(StrEnum):
-    """Losses to choose from."""
-
-    squared = "squared"
-    huber = "huber"
-    logistic = "logistic"
-
-
-class RuleName(StrEnum):
-    """Rules to choose from."""
-
-    auto = "auto"
-    newton = "newton"
-    statistics = "statistics"
-    averaged = "averaged"
-    paper = "paper"
+from copriv.cli.command import option, takes
+from copriv.cli.options import (
+    DATA,
+    LEARNING,
+    OUTPUT,
+    OWNERS,
+    PRIVACY,
+    RULES,
+    AccountantName,
+    Agreed,
+    AsJson,
+    FileOptions,
+    Losing,
+    Promising,
+    Reading,
+    Seeded,
+)
 
 
-class CentralName(StrEnum):
-    """Central steps of Algorithm 1 to choose from."""
-
-    proof = "proof"
-    printed = "printed"
-
-
-class AccountantName(StrEnum):
-    """Accountants for guarantees with δ."""
-
-    pld = "pld"
-    zcdp = "zcdp"
-
-
-class SyntheticName(StrEnum):
-    """Generators to choose from."""
-
-    lending = "lending"
-    hospital = "hospital"
-
-
-def _option(names: str, panel: str, help_text: str, metavar: str | None = None) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(names, rich_help_panel=panel, help=help_text, metavar=metavar)
-    return option
-
-
-def train(
-    context: typer.Context,
-    data: Annotated[
-        Path | None, _option("--data", _DATA, "A CSV or Parquet table. Without it, synthetic records.")
-    ] = None,
-    target: Annotated[str | None, _option("--target", _DATA, "The column to predict.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class _Tables:
+    data: Annotated[Path | None, option("--data", DATA, "A table of records. Without it, synthetic records.")] = None
     public: Annotated[
-        Path | None, _option("--public", _DATA, "A table of public rows, instead of the last rows of --data.")
-    ] = None,
-    public_rows: Annotated[int, _option("--public-rows", _DATA, "How many of the last rows are public.")] = 10_000,
+        Path | None, option("--public", DATA, "A table of public rows, instead of the last rows of --data.")
+    ] = None
+    public_rows: Annotated[
+        int | None,
+        option("--public-rows", DATA, "How many of the last rows are public (default: a fifth, from 100 to 10,000)."),
+    ] = None
     shuffle: Annotated[
-        bool, _option("--shuffle", _DATA, "Shuffle the rows first (by --seed); synthetic rows always are.")
-    ] = False,
-    ordinal: Annotated[
-        bool, _option("--ordinal", _DATA, "Number the sorted categories of a text target 1, 2, 3 …")
-    ] = False,
-    positive_above: Annotated[
-        float | None, _option("--positive-above", _DATA, "For the logistic loss: targets above this are positive.")
-    ] = None,
-    study: Annotated[
-        Path | None,
-        _option("--study", _LEARNING, "Train under the terms of this study file, as `copriv plan` writes it."),
-    ] = None,
+        bool, option("--shuffle", DATA, "Shuffle the rows first (by --seed); synthetic rows always are.")
+    ] = False
     dictionary: Annotated[
         Path | None,
-        _option("--dictionary", _DATA, "Features as a study file or a model.json has them, not from public rows."),
-    ] = None,
-    features: Annotated[int, _option("--features", _DATA, "Principal components to keep.")] = 10,
+        option("--dictionary", DATA, "Features as a study file or a model.json has them, not from public rows."),
+    ] = None
     synthetic: Annotated[
-        SyntheticName, _option("--synthetic", _DATA, "Without --data: which records to generate.")
-    ] = SyntheticName.lending,
-    owner_column: Annotated[str | None, _option("--owner-column", _OWNERS, "The column that names the owners.")] = None,
-    owners: Annotated[
-        int | None, _option("--owners", _OWNERS, "Divide the private rows into this many blocks.")
-    ] = None,
-    min_records: Annotated[int, _option("--min-records", _OWNERS, "Leave out owners with fewer records.")] = 0,
+        Literal["lending", "hospital"], option("--synthetic", DATA, "Without --data: which records to generate.")
+    ] = "lending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dividing:
+    owner_column: Annotated[str | None, option("--owner-column", OWNERS, "The column that names the owners.")] = None
+    owners: Annotated[int | None, option("--owners", OWNERS, "Divide the private rows into this many blocks.")] = None
+    min_records: Annotated[int, option("--min-records", OWNERS, "Leave out owners with fewer records.")] = 0
     records_per_owner: Annotated[
-        int | None, _option("--records-per-owner", _OWNERS, "Rows of each block, or the most rows of a named owner.")
-    ] = None,
+        int | None, option("--records-per-owner", OWNERS, "Rows of each block, or the most rows of a named owner.")
+    ] = None
     rates: Annotated[
-        Path | None, _option("--rates", _OWNERS, "File with the rate of each owner's clock (default: all alike).")
-    ] = None,
-    epsilon: Annotated[
-        str | None,
-        _option("--epsilon", _PRIVACY, "What each owner promises about any one record (default: 1).", "FLOAT"),
-    ] = None,
+        Path | None, option("--rates", OWNERS, "File with the rate of each owner's clock (default: all alike).")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Protecting:
     epsilons: Annotated[
         Path | None,
-        _option("--epsilons", _PRIVACY, "File with an epsilon for each owner: one a line, owner,epsilon, or JSON."),
-    ] = None,
-    delta: Annotated[
-        float, _option("--delta", _PRIVACY, "0 for pure epsilon (Laplace); above 0 for Gaussian noise.")
-    ] = 0.0,
-    accountant: Annotated[
-        AccountantName, _option("--accountant", _PRIVACY, "With delta: how answers add up.")
-    ] = AccountantName.pld,
+        option("--epsilons", PRIVACY, "File with an epsilon for each owner: one a line, owner,epsilon, or JSON."),
+    ] = None
+    accountant: Annotated[AccountantName, option("--accountant", PRIVACY, "With delta: how answers add up.")] = "pld"
     answers: Annotated[
         int | None,
-        _option("--answers", _PRIVACY, "The most answers of an owner (default: what its clock will ask for, 99 %)."),
-    ] = None,
+        option("--answers", PRIVACY, "The most answers of an owner (default: what its clock will ask for, 99 %)."),
+    ] = None
     clip: Annotated[
         float | None,
-        _option("--clip", _PRIVACY, "The most one record's gradient may count (default: from public rows)."),
-    ] = None,
+        option("--clip", PRIVACY, "The most one record's gradient may count (default: from public rows)."),
+    ] = None
     simulate: Annotated[
-        bool, _option("--simulate", _PRIVACY, "Seeded noise, ledgers in memory: repeatable, not private.")
-    ] = False,
-    loss: Annotated[LossName, _option("--loss", _LEARNING, "What a mistake costs.")] = LossName.squared,
-    huber_threshold: Annotated[
-        float, _option("--huber-threshold", _LEARNING, "Residual (target scaled to ±1) beyond which it grows linearly.")
-    ] = 0.25,
-    rule: Annotated[
-        RuleName, _option("--rule", _LEARNING, "How answers become a model; auto: what should cost the least.")
-    ] = RuleName.auto,
-    horizon: Annotated[int, _option("--horizon", _LEARNING, "How many meetings (T), for the paper's rule.")] = 1000,
-    step: Annotated[float | None, _option("--step", _LEARNING, "The rule's step (default: from public rows).")] = None,
-    rho: Annotated[float | None, _option("--rho", _LEARNING, "The paper's rho instead of a step.")] = None,
-    central: Annotated[
-        CentralName, _option("--central", _LEARNING, "Central step: of the paper's proof, or as printed.")
-    ] = CentralName.proof,
-    regularization: Annotated[
-        float, _option("--regularization", _LEARNING, "Weight of the squared length of the model.")
-    ] = 1e-5,
-    box: Annotated[
-        float | None, _option("--box", _LEARNING, "Largest size of a model's number (default: from public rows).")
-    ] = None,
-    schedule: Annotated[
-        Path | None, _option("--schedule", _LEARNING, "Replay the schedule.json of another run.")
-    ] = None,
-    seed: Annotated[
-        int | None, _option("--seed", _LEARNING, "Seeds schedule, shuffle and pilot; noise on records is never seeded.")
-    ] = None,
+        bool, option("--simulate", PRIVACY, "Seeded noise, ledgers in memory: repeatable, not private.")
+    ] = False
     ledgers: Annotated[
         Path | None,
-        _option(
-            "--ledgers", _PRIVACY, "Folder of ledgers shared by runs on the same records (default: in the run folder)."
-        ),
-    ] = None,
+        option("--ledgers", PRIVACY, "Folder of ledgers shared by runs on the same records (default: the run folder)."),
+    ] = None
     budget: Annotated[
         str | None,
-        _option(
-            "--budget", _PRIVACY, "The most the records of --data may lose in all runs; beyond is refused.", "FLOAT"
-        ),
-    ] = None,
+        option("--budget", PRIVACY, "The most the records of --data may lose in all runs; beyond is refused.", "FLOAT"),
+    ] = None
     version_of: Annotated[
         Path | None,
-        _option("--version-of", _PRIVACY, "--data holds the same records as this ledger's, so they share its budget."),
-    ] = None,
+        option("--version-of", PRIVACY, "--data holds the same records as this ledger's, so they share its budget."),
+    ] = None
     unrelated: Annotated[
-        bool, _option("--unrelated", _PRIVACY, "--data looks like known records, and has none of them: you sign off.")
-    ] = False,
+        bool, option("--unrelated", PRIVACY, "--data looks like known records, and has none of them: you sign off.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Learning:
+    rule: Annotated[
+        str, option("--rule", LEARNING, "How answers become a model; auto: what should cost the least.", RULES)
+    ] = "auto"
+    horizon: Annotated[int, option("--horizon", LEARNING, "How many meetings (T), for the paper's rule.")] = 1000
+    step: Annotated[float | None, option("--step", LEARNING, "The rule's step (default: from public rows).")] = None
+    rho: Annotated[float | None, option("--rho", LEARNING, "The paper's rho instead of a step.")] = None
+    central: Annotated[
+        Literal["proof", "printed"], option("--central", LEARNING, "Central step: of the paper's proof, or as printed.")
+    ] = "proof"
+    box: Annotated[
+        float | None, option("--box", LEARNING, "Largest size of a model's number (default: from public rows).")
+    ] = None
+    schedule: Annotated[Path | None, option("--schedule", LEARNING, "Replay the schedule.json of another run.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keeping:
     resume: Annotated[
         Path | None,
-        _option("--resume", _OUTPUT, "Go on with the interrupted run in this folder; other options are its own."),
-    ] = None,
-    out: Annotated[Path | None, _option("--out", _OUTPUT, "The run folder (default: runs/ and the time).")] = None,
-    as_json: Annotated[bool, _option("--json", _OUTPUT, "Print one JSON object instead of the table.")] = False,
-) -> None:
+        option("--resume", OUTPUT, "Go on with the interrupted run in this folder; other options are its own."),
+    ] = None
+    out: Annotated[Path | None, option("--out", OUTPUT, "The run folder (default: runs/ and the time).")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Seeded, _Learning, Losing, Agreed, _Protecting, Promising, _Dividing, FileOptions, Reading, _Tables):
+    """What a training is asked to be; `copriv sweep` varies these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(AsJson, _Keeping, Training):
+    """The options of `copriv train`."""
+
+
+@takes(TrainOptions)
+def train(options: TrainOptions, given: tuple[str, ...]) -> None:
     """Train one model across private owners.
 
     Without arguments: ten synthetic banks with 10,000 loans each train a model of the interest rate; each bank promises
@@ -185,64 +145,38 @@ def train(
 
         copriv train --data loans.csv --target int_rate --owner-column addr_state --min-records 500 --epsilon 10
 
-    The last 10,000 rows are taken as public: they fit the features, the clip and the step. Nothing else does.
+    The last rows, a fifth and at most 10,000, are taken as public: they fit the features, the clip and the step.
+    Nothing else does.
 
     Under terms that are agreed already (all rows are private then, and the public ones lie beside the study file):
 
         copriv train --study study.toml --data loans.csv --owner-column bank
     """
-    from copriv.cli.train_job import run_job
-    from copriv.cli.train_options import TrainOptions
+    import msgspec
+    import typer
+    from rich.console import Console
 
-    run_job(
-        TrainOptions(
-            data=data,
-            target=target,
-            public=public,
-            public_rows=public_rows,
-            shuffle=shuffle,
-            ordinal=ordinal,
-            positive_above=positive_above,
-            dictionary=dictionary,
-            features=features,
-            synthetic=synthetic.value,
-            owner_column=owner_column,
-            owners=owners,
-            min_records=min_records,
-            records_per_owner=records_per_owner,
-            rates=rates,
-            epsilon=epsilon,
-            epsilons=epsilons,
-            delta=delta,
-            accountant=accountant.value,
-            answers=answers,
-            clip=clip,
-            simulate=simulate,
-            loss=loss.value,
-            huber_threshold=huber_threshold,
-            rule=rule.value,
-            horizon=horizon,
-            step=step,
-            rho=rho,
-            central=central.value,
-            regularization=regularization,
-            box=box,
-            schedule=schedule,
-            seed=seed,
-            out=out,
-            ledgers=ledgers,
-            as_json=as_json,
-            study=study,
-            budget=budget,
-            version_of=version_of,
-            unrelated=unrelated,
-        ),
-        resume,
-        tuple(name for name in context.params if _is_given(context, name)),
-    )
+    from copriv.api.train import carry_out
+    from copriv.cli.person import person
+    from copriv.report.progress import Teller
+    from copriv.report.table import show
+    from copriv.runtime.local_folder import time_now
+    from copriv.runtime.local_load import Sources
+    from copriv.runtime.local_request import TrainRequest
+    from copriv.runtime.local_run import begin, reopen
 
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    """Whether the user has typed an option, be it with its default."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    console = Console(stderr=True)
+    with Teller(console) as tell:
+        asked = person(console, tell.pause)
+        if options.resume is not None:
+            job = reopen(options.resume, Sources(), asked, tell)
+        else:
+            known = {name: getattr(options, name) for name in TrainRequest.__struct_fields__ if hasattr(options, name)}
+            left_open = {name: None for name in ("epsilon", "seed") if name not in given}
+            settled = {"skip": tuple(options.skip or ()), "out": options.out or Path("runs") / time_now()}
+            job = begin(TrainRequest(**(known | settled | left_open)), Sources(), given, asked, tell)
+        figures = carry_out(job).figures
+    if options.as_json:
+        typer.echo(msgspec.json.encode(figures).decode())
+    else:
+        show(figures, Console())

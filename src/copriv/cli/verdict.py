@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from copriv.cli.train import LossName
+from copriv.cli import options as groups
+from copriv.cli.command import option, takes
+from copriv.cli.options import DATA, OWNERS
 
 
-def verdict(
-    data: Annotated[Path, typer.Option("--data", help="Your records: a CSV or Parquet table. They stay here.")],
-    public: Annotated[Path, typer.Option("--public", help="A table of public rows.")],
-    target: Annotated[str, typer.Option("--target", help="The column to predict.")],
-    owners: Annotated[
-        int | None, typer.Option("--owners", help="How many owners there would be, you included (default: 10).")
-    ] = None,
+@dataclass(frozen=True, kw_only=True)
+class VerdictOptions(
+    groups.AsJson,
+    groups.Seeded,
+    groups.Settled,
+    groups.Losing,
+    groups.Agreed,
+    groups.Promising,
+    groups.Sizes,
+    groups.Reading,
+    groups.FromPublicRows,
+):
+    """The options of `copriv verdict`."""
+
+    data: Annotated[Path, option("--data", DATA, "Your records: a table. They stay here.")]
     others: Annotated[
-        str | None,
-        typer.Option("--others", help="Records of each other owner, if not as many as yours.", metavar="N[,N…]"),
-    ] = None,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="What each would promise.", metavar="FLOAT")] = "1",
-    delta: Annotated[float, typer.Option("--delta", help="0 for pure epsilon, else a small probability.")] = 0.0,
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="Number the categories of a text target 1, 2 …")] = False,
-    positive_above: Annotated[
-        float | None, typer.Option("--positive-above", help="For the logistic loss: targets above this are positive.")
-    ] = None,
-    features: Annotated[int, typer.Option("--features", help="Principal components to keep.")] = 10,
-    loss: Annotated[LossName, typer.Option("--loss", help="What a mistake costs.")] = LossName.squared,
-    regularization: Annotated[float, typer.Option("--regularization", help="Weight of the squared length.")] = 1e-5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Join or stay alone? Your own model is trained and judged here; what joining costs is foreseen on public rows.
+        str | None, option("--others", OWNERS, "Records of each other owner (default: as many as yours).", "N[,N…]")
+    ] = None
+
+
+@takes(VerdictOptions)
+def verdict(options: VerdictOptions, given: tuple[str, ...]) -> None:
+    """Join or stay alone? Your own model is trained and judged here; what joining costs is forecast on public rows.
 
     copriv verdict --data my-loans.parquet --public public.parquet --target int_rate --owners 10 --epsilon 1
 
+    With --records or --others, owners are as large as you say; with --epsilon 1,0.5,0.5 the first is what you promise.
     It also says from which epsilon, and from how many others of your size on, joining would pay, each with an interval.
     Nothing leaves this machine.
     """
-    from copriv.cli.verdict_job import VerdictOptions, run_verdict
+    from rich.console import Console
 
-    options = VerdictOptions(
-        data=data,
-        public=public,
-        target=target,
-        owners=owners,
-        others=others,
-        epsilon=epsilon,
-        delta=delta,
-        ordinal=ordinal,
-        positive_above=positive_above,
-        features=features,
-        loss=loss.value,
-        regularization=regularization,
-    )
-    run_verdict(options, as_json=as_json)
+    from copriv.api import verdict as api
+    from copriv.api.plan_settings import PlanSettings
+    from copriv.report.advice import show_verdict
+    from copriv.report.progress import bar
+
+    settings = groups.typed(options, given, PlanSettings)
+    sizes = {"records": options.records if "records" in given else None, "others": options.others}
+    with bar(Console(stderr=True), "judging at home, on the public rows") as tell:
+        who = api.consortium(options.data, options.owners, options.epsilon, options.delta, **sizes)
+        found = api.verdict(options.data, options.public, who, target=options.target, tell=tell, **settings)
+    if options.as_json:
+        typer.echo(groups.as_json(found.to_dict()))
+    else:
+        show_verdict(found.told, Console())

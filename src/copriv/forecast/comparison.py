@@ -26,8 +26,8 @@ class Estimate:
 
     @classmethod
     def of(cls, forecast: Forecast) -> Estimate:
-        """The ψ of one training: its own chance, and the doubt about what to expect."""
-        return cls(forecast.relative_fitness, float((forecast.deviation**2 + forecast.doubt**2) ** 0.5))
+        """The ψ of one training: its own chance, and what is open about what to expect."""
+        return cls(forecast.relative_fitness, float((forecast.deviation**2 + forecast.standard_error**2) ** 0.5))
 
     @property
     def freedom(self) -> float:

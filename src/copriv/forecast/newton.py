@@ -90,6 +90,14 @@ class NewtonForecast:
             objective.fitness(public, theta),
         )
 
+    def at(self, clip: float) -> NewtonForecast | None:
+        """The same at one clip, if it is among those looked at."""
+        if clip not in self.clips:
+            return None
+        place = self.clips.index(clip)
+        kept = (self.clips[place],), (self.outlooks[place],), (self.hidden[place],)
+        return NewtonForecast(*kept, self.records, self.fitness)
+
     def best(
         self, records: Sequence[int], deviations: Mapping[int, Sequence[float]], among: float = 0.0
     ) -> NewtonPrediction:

@@ -20,7 +20,7 @@ from copriv.forecast.spectrum import Spectrum
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import average_curvature, average_gradient, average_value, gradient_norms, record_slopes
+from copriv.losses.passes import average_curvature, average_gradient, average_value, record_slopes
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
@@ -108,18 +108,6 @@ class PublicView:
     def landscape(self, records: int) -> Spectrum:
         """The fitness of so many private records, and how far one record's gradient strays."""
         return replace(self._landscape, best=self.best(records))
-
-    @cached_property
-    def _longest(self) -> dict[Norm, float]:
-        return {}
-
-    def largest_gradient(self, norm: Norm) -> float:
-        """Of any public row, where training starts and where it should end: a clip that hardly ever binds."""
-        if norm not in self._longest:
-            places = (np.zeros_like(self.model), self.model)
-            longest = max(float(np.max(gradient_norms(self.loss, self.sample, theta, norm))) for theta in places)
-            self._longest[norm] = float(f"{max(longest, 1e-9):.3g}")
-        return self._longest[norm]
 
     def alone(self, records: Sequence[int], owner: int, heterogeneity: float = 0.0) -> float:
         """ψ that an owner's own model may be expected to reach on all owners' records.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 
@@ -30,3 +31,12 @@ def read_sample(data: bytes) -> Sample:
             return Sample.of_rows(kept["columns"].T, kept["targets"])
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
         raise BadInput("these are not the public rows of a study", remedy="draft the study again") from problem
+
+
+def public_rows_beside(study: Path) -> Path:
+    """Where the public rows of a study file are kept.
+
+    >>> public_rows_beside(Path("study.toml")).name
+    'study.public.npz'
+    """
+    return study.with_suffix(".public.npz")

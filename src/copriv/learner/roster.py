@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
-from copriv.rules.averaged import AveragedRule
-from copriv.rules.newton import NewtonRule
-from copriv.rules.paper import CentralStep, PaperRule
+from copriv.rules.registry import resolve
 from copriv.rules.rule import Rule
-from copriv.rules.statistics import StatisticsRule
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.schedule.poisson import availability
-from copriv.vectors import Norm
 
 
 class Roster(msgspec.Struct, frozen=True):
@@ -58,63 +53,21 @@ class Roster(msgspec.Struct, frozen=True):
         return Roster(tuple(hello for hello in self.owners if hello.owner not in expelled))
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseModel:
-    """What a rule that weighs answers has to know of the owners' noise, and the public rows if it starts from them.
-
-    Args:
-        deviations: of each owner's noise, in the order of the roster.
-        clip: of every owner.
-        norm: of the owners' mechanism.
-        public: the public rows, as the study's dictionary has them.
-    """
-
-    deviations: tuple[float, ...]
-    clip: float
-    norm: Norm
-    public: Sample | None = None
-
-
 def meetings_of(terms: Terms, roster: Roster) -> int:
-    """How many meetings a run has: the horizon of the paper's rule, else until every owner has given its answers."""
-    return terms.horizon if terms.rule == PaperRule.name else sum(hello.answers for hello in roster.owners)
+    """How many meetings a run has: the horizon of a rule that counts them, else until every owner has answered."""
+    counts_meetings = resolve(terms.rule).counts == "meetings"
+    return terms.horizon if counts_meetings else sum(hello.answers for hello in roster.owners)
 
 
-def rule_of(terms: Terms, roster: Roster, prospects: NoiseModel | None = None) -> Rule[Any]:
-    """The rule of the terms for these owners: their sizes, how often each is met, and what is known of their noise."""
-    records = tuple(hello.records for hello in roster.owners)
-    if terms.rule == PaperRule.name:
-        return _paper(terms, roster, records)
-    if terms.rule == AveragedRule.name:
-        horizon = meetings_of(terms, roster)
-        return AveragedRule(terms.parameters, records, terms.step, horizon, terms.regularization, terms.limit)
-    if terms.rule == StatisticsRule.name and prospects is not None:
-        known = (prospects.deviations, prospects.norm)
-        return StatisticsRule(terms.parameters, records, *known, terms.regularization, terms.limit)
-    if terms.rule == NewtonRule.name and prospects is not None and prospects.public is not None:
-        return NewtonRule.of(
-            prospects.public,
-            terms.objective(),
-            records=records,
-            deviations=prospects.deviations,
-            clip=prospects.clip,
-            norm=prospects.norm,
-        )
-    raise BadInput(
-        f"the rule {terms.rule!r} cannot be set up here",
-        remedy="use a rule of this version; newton needs the public rows that `copriv learner draft` has kept",
-        value=terms.rule,
-    )
+def rule_of(terms: Terms, roster: Roster, noise: NoiseModel | None = None) -> Rule[Any]:
+    """The rule of the terms for these owners: their sizes, how often each is met, and what is known of their noise.
 
-
-def _paper(terms: Terms, roster: Roster, records: tuple[int, ...]) -> PaperRule:
+    Fails if the rule is not known here, or if something is missing that it needs.
+    """
     rates = [hello.rate if terms.clock == "poisson" else 1.0 for hello in roster.owners]
-    return PaperRule(
-        parameters=terms.parameters,
-        records=records,
+    owners = Owners(
+        records=tuple(hello.records for hello in roster.owners),
+        answers=tuple(hello.answers for hello in roster.owners),
         availability=tuple(availability(rates).tolist()),
-        step=terms.step,
-        regularization=terms.regularization,
-        limit=terms.limit,
-        central=CentralStep(terms.central),
     )
+    return resolve(terms.rule).make(terms, owners, noise)

@@ -1,7 +1,8 @@
 """What a loss is: a convex function of a record's margin z = θᵀx and target y.
 
-Its gradient in θ is slope · x, so clipping, bounds and passes over records need only the slope. Losses are compiled
-into the passes by their code; everything else about them is here.
+Its gradient in θ is slope · x, so clipping, bounds and passes over records need only the slope. Losses of this project
+are compiled into the passes by their code (`losses.passes`); a loss from another package is an `OutsideLoss`, whose
+functions are compiled when they are first used (`losses.outside`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Loss(Protocol):
 
     @property
     def code(self) -> int:
-        """Which branch of the compiled passes computes it."""
+        """Which branch of the compiled passes computes it; −1 for a loss from outside."""
 
     @property
     def threshold(self) -> float:

@@ -5,9 +5,7 @@ and clip factors of a block are computed column by column, then multiplied back.
 and no temporary larger than a block (plus a row of partial sums for each, so that the result does not depend on the
 number of cores).
 
-A clipped gradient is never longer than the clip, at the ends of the range of doubles too. Records whose length or
-gradient is out of the ordinary are few, so they are looked at one by one, after the block has been measured as a whole
-(`_shorten_odd`). docs/theory/sensitivity.md has the proof.
+What is done with a block is in `losses.blocks`; a loss from another package takes `losses.outside_passes`.
 """
 
 from __future__ import annotations
@@ -18,24 +16,24 @@ import numpy as np
 from numba import prange, set_num_threads
 
 from copriv.errors import BadInput
-from copriv.losses import huber, logistic, squared
+from copriv.losses import huber, logistic, outside_passes, squared
+from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.loss import Loss
+from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
 
 # Below this a core takes longer to wake than to do the work, and spins while it waits.
 _RECORDS_PER_CORE = 16_384
 _SQUARED, _HUBER = squared.CODE, huber.CODE
-# Lengths in this range, and gradients at most this many clips long, lose nothing to underflow or overflow.
-_SHORTEST, _LONGEST, _MOST_CLIPS = 1e-140, 1e140, 1e280
-# Records beyond these lengths contribute nothing.
-_TOO_SHORT, _TOO_LONG = 1e-290, 1e290
 _SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
 
 
 def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     """(1/n) Σ ℓ(θᵀx, y)."""
     _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return float(outside_passes.values(loss, sample, theta).mean())
     return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
 
 
@@ -47,6 +45,8 @@ def bounded_average_value(loss: Loss, sample: Sample, theta: FloatArray, bound: 
     _prepare(sample, theta)
     if not 0 < bound < math.inf:
         raise BadInput(f"the loss bound is {bound}", remedy="give a finite number greater than 0", value=bound)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.average_bounded(loss, sample, theta, bound)
     average = _bounded_value_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
     return float(average[0])
 
@@ -54,12 +54,16 @@ def bounded_average_value(loss: Loss, sample: Sample, theta: FloatArray, bound: 
 def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """ℓ(θᵀx, y) of every record: what two models are compared by, at home."""
     _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.values(loss, sample, theta)
     return _values(loss.code, loss.threshold, sample.columns, sample.targets, theta)
 
 
 def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇ℓ, the query of the paper without clipping."""
     _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.average_clipped(loss, sample, theta, math.inf, Norm.L2.value)
     return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, math.inf, Norm.L2.value)
 
 
@@ -71,32 +75,39 @@ def clipped_average_gradient(loss: Loss, sample: Sample, theta: FloatArray, clip
     _prepare(sample, theta)
     if not clip > 0:
         raise BadInput(f"the clip is {clip}", remedy="give a number greater than 0", value=clip)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.average_clipped(loss, sample, theta, clip, norm.value)
     return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
 
 
 def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """`clipped_average_gradient` at many models (one a row) in one reading of the records, to the last bit the same."""
     _prepare(sample, thetas[0])
+    if isinstance(loss, OutsideLoss):
+        return np.stack([outside_passes.average_clipped(loss, sample, theta, clip, norm.value) for theta in thetas])
     arguments = (loss.code, loss.threshold, sample.columns, sample.targets)
     return _gradient_averages(*arguments, np.ascontiguousarray(thetas), clip, norm.value)
 
 
 def average_curvature(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇²ℓ, the Hessian of the average loss."""
-    _prepare(sample, theta)
-    weights = _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    weights = record_curvatures(loss, sample, theta)
     return (sample.columns * weights) @ sample.columns.T / sample.records
 
 
 def record_slopes(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """∂ℓ/∂z of every record; its gradient is that times x."""
     _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.slopes(loss, sample, theta)
     return _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
 
 
 def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """∂²ℓ/∂z² of every record; its Hessian is that times xxᵀ."""
     _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.curvatures(loss, sample, theta)
     return _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
 
 
@@ -145,27 +156,6 @@ def _curvature(code: int, threshold: float, margin: float, target: float) -> flo
 
 
 @compiled_reordered
-def measure_block(
-    columns: FloatArray, first: int, theta: FloatArray, power: int, margins: FloatArray, lengths: FloatArray
-) -> None:
-    """θᵀx and ‖x‖ of each record of a block, column by column."""
-    for j in range(theta.size):
-        column = columns[j, first : first + margins.size]
-        weight = theta[j]
-        if power == 1:
-            for b in range(margins.size):
-                margins[b] += weight * column[b]
-                lengths[b] += abs(column[b])
-        else:
-            for b in range(margins.size):
-                margins[b] += weight * column[b]
-                lengths[b] += column[b] * column[b]
-    if power == 2:
-        for b in range(margins.size):
-            lengths[b] = math.sqrt(lengths[b])
-
-
-@compiled_reordered
 def clip_block(
     loss: tuple[int, float],
     columns: FloatArray,
@@ -180,84 +170,7 @@ def clip_block(
     code, threshold = loss
     for b in range(slopes.size):
         slopes[b] = _slope(code, threshold, slopes[b], targets[b])
-    if clip < math.inf:
-        if _count_odd(clip, lengths, slopes) > 0:
-            _shorten_odd(columns, first, clip, power, lengths, slopes)
-        for b in range(slopes.size):
-            slopes[b] *= clip / max(clip, abs(slopes[b]) * lengths[b])
-
-
-@compiled
-def _ordinary(clip: float, length: float, slope: float) -> bool:
-    """Whether a plain length and a plain quotient are right to the last digits; NaN is not."""
-    return (length >= _SHORTEST) & (length <= _LONGEST) & (abs(slope) * length < _MOST_CLIPS * clip)
-
-
-@compiled_reordered
-def _count_odd(clip: float, lengths: FloatArray, slopes: FloatArray) -> int:
-    odd = 0
-    for b in range(slopes.size):
-        odd += not _ordinary(clip, lengths[b], slopes[b])
-    return odd
-
-
-@compiled
-def _shorten_odd(
-    columns: FloatArray, first: int, clip: float, power: int, lengths: FloatArray, slopes: FloatArray
-) -> None:
-    """Clip the records that are out of the ordinary, and take their lengths away: they are done."""
-    for b in range(slopes.size):
-        if not _ordinary(clip, lengths[b], slopes[b]):
-            slopes[b] = _shortened(slopes[b], _scaled_length(columns, first + b, power), clip)
-            lengths[b] = 0.0
-
-
-@compiled
-def _shortened(slope: float, length: float, clip: float) -> float:
-    """The slope with slope · length at most the clip; 0 where doubles cannot tell."""
-    if not (math.isfinite(slope) and _TOO_SHORT <= length <= _TOO_LONG):
-        return 0.0
-    most = clip / length
-    if abs(slope) <= most:
-        return slope
-    return math.copysign(most, slope) if most > _TOO_SHORT else 0.0
-
-
-@compiled
-def _scaled_length(columns: FloatArray, record: int, power: int) -> float:
-    """‖x‖ in units of its largest entry, so that squares neither overflow nor vanish."""
-    largest = 0.0
-    for j in range(columns.shape[0]):
-        largest = max(largest, abs(columns[j, record]))
-    if largest == 0.0:
-        return 0.0
-    total = 0.0
-    for j in range(columns.shape[0]):
-        share = abs(columns[j, record]) / largest
-        total += share if power == 1 else share * share
-    return largest * (total if power == 1 else math.sqrt(total))
-
-
-@compiled_reordered
-def fold_block(columns: FloatArray, first: int, slopes: FloatArray, out: FloatArray) -> None:
-    """Σ slope · x over a block."""
-    for j in range(out.size):
-        column = columns[j, first : first + slopes.size]
-        total = 0.0
-        for b in range(slopes.size):
-            total += slopes[b] * column[b]
-        out[j] = total
-
-
-@compiled
-def _average_rows(partial: FloatArray, records: int) -> FloatArray:
-    average = np.zeros(partial.shape[1])
-    for block in range(partial.shape[0]):
-        for j in range(average.size):
-            average[j] += partial[block, j]
-    for j in range(average.size):
-        average[j] /= records
-    return average
+    hold_block(columns, first, clip, power, lengths, slopes)
 
 
 @compiled_parallel
@@ -281,7 +194,7 @@ def _gradient_average(
         measure_block(columns, first, theta, power, slopes, lengths)
         clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
         fold_block(columns, first, slopes, partial[block])
-    return _average_rows(partial, records)
+    return average_rows(partial, records)
 
 
 @compiled_parallel
@@ -308,16 +221,8 @@ def _gradient_averages(
             fold_block(columns, first, slopes, partial[r, block])
     averages = np.empty(thetas.shape)
     for r in range(thetas.shape[0]):
-        averages[r] = _average_rows(partial[r], records)
+        averages[r] = average_rows(partial[r], records)
     return averages
-
-
-@compiled
-def _margin(columns: FloatArray, theta: FloatArray, record: int) -> float:
-    margin = 0.0
-    for j in range(theta.size):
-        margin += theta[j] * columns[j, record]
-    return margin
 
 
 @compiled_parallel
@@ -328,24 +233,9 @@ def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatA
     for block in prange(blocks):
         total = 0.0
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
-            total += _value(code, threshold, _margin(columns, theta, record), targets[record])
+            total += _value(code, threshold, margin_of(columns, theta, record), targets[record])
         partial[block] = total
     return float(partial.sum())
-
-
-@compiled
-def _says_something(columns: FloatArray, record: int) -> bool:
-    """Whether a record is not all zeros."""
-    said = False
-    for j in range(columns.shape[0]):
-        said |= columns[j, record] != 0.0
-    return said
-
-
-@compiled
-def _hold(value: float, bound: float) -> float:
-    """The nearest number within [0, B]; NaN is not below B, and becomes B."""
-    return max(value, 0.0) if value < bound else bound
 
 
 @compiled_parallel
@@ -358,17 +248,17 @@ def _bounded_value_average(
     for block in prange(blocks):
         total = 0.0
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
-            value = _value(code, threshold, _margin(columns, theta, record), targets[record])
-            total += _hold(value, bound) if _says_something(columns, record) else bound
+            value = _value(code, threshold, margin_of(columns, theta, record), targets[record])
+            total += hold(value, bound) if says_something(columns, record) else bound
         partial[block, 0] = total
-    return _average_rows(partial, records)
+    return average_rows(partial, records)
 
 
 @compiled_parallel
 def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
     values = np.empty(targets.size)
     for record in prange(targets.size):
-        values[record] = _value(code, threshold, _margin(columns, theta, record), targets[record])
+        values[record] = _value(code, threshold, margin_of(columns, theta, record), targets[record])
     return values
 
 
@@ -376,7 +266,7 @@ def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArra
 def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
     slopes = np.empty(targets.size)
     for record in prange(targets.size):
-        slopes[record] = _slope(code, threshold, _margin(columns, theta, record), targets[record])
+        slopes[record] = _slope(code, threshold, margin_of(columns, theta, record), targets[record])
     return slopes
 
 
@@ -384,5 +274,5 @@ def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArra
 def _curvatures(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
     curvatures = np.empty(targets.size)
     for record in prange(targets.size):
-        curvatures[record] = _curvature(code, threshold, _margin(columns, theta, record), targets[record])
+        curvatures[record] = _curvature(code, threshold, margin_of(columns, theta, record), targets[record])
     return curvatures

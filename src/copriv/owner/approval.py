@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from copriv.owner.ledger_state import LedgerState, keyed
+from copriv.records.file_format import PLAIN, FileFormat
 
 _WORDS: Mapping[str, str] = {
     "terms": "the terms",
@@ -17,6 +18,7 @@ _WORDS: Mapping[str, str] = {
     "data": "the path of the records",
     "dataset": "the records",
     "target": "the target column",
+    "form": "how the file of the records is written",
     "ledger": "the path of the ledger",
     "ledger_id": "the ledger",
     "accountant": "the accountant",
@@ -35,6 +37,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         data: the file of the records.
         dataset: their fingerprint, keyed with the ledger's salt.
         target: what the owner calls the column to predict; None if as the study does.
+        form: how the file of the records is written.
         ledger: the file of the ledger.
         ledger_id: which ledger that is.
         accountant: how answers add up.
@@ -48,6 +51,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ""
     dataset: str = ""
     target: str | None = None
+    form: FileFormat = PLAIN
     ledger: str = ""
     ledger_id: str = ""
     accountant: str = ""

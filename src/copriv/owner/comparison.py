@@ -12,7 +12,7 @@ Nothing of this is asked of anybody or charged. The figures come from the record
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,7 +27,8 @@ from copriv.vectors import FloatArray, IntArray, read_only
 Paid: TypeAlias = Literal["joined", "alone", "undecided"]
 
 FEWEST_FOLDS = 2
-_STANDARD_ERRORS = 2
+STANDARD_ERRORS = 2
+MARGIN_WORDS = "± is two standard errors of the differences, record by record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,24 @@ class Comparison:
         >>> Comparison(0.30, 0.20, 0.10, 0.01, 0.15, 50, 5).paid
         'joined'
         """
-        if abs(self.difference) <= _STANDARD_ERRORS * self.standard_error:
+        if abs(self.difference) <= STANDARD_ERRORS * self.standard_error:
             return "undecided"
         return "joined" if self.difference > 0 else "alone"
+
+    def in_units(self, factor: float) -> Comparison:
+        """The same losses in another unit, of which one of ours is `factor`.
+
+        >>> Comparison(0.30, 0.20, 0.10, 0.01, 0.15, 50, 5).in_units(100.0).joint
+        20.0
+        """
+        return replace(
+            self,
+            own=self.own * factor,
+            joint=self.joint * factor,
+            difference=self.difference * factor,
+            standard_error=self.standard_error * factor,
+            own_in_sample=self.own_in_sample * factor,
+        )
 
 
 def compare(
@@ -104,7 +120,7 @@ def explain(comparison: Comparison) -> str:
     Joining paid: use the joint model, whose average loss on your 50 records is 0.2 against 0.3 (lower by 0.1 ± 0.02).
     """
     records, own, joint = f"{comparison.records:,} records", f"{comparison.own:.4g}", f"{comparison.joint:.4g}"
-    margin = f"{abs(comparison.difference):.2g} ± {_STANDARD_ERRORS * comparison.standard_error:.2g}"
+    margin = f"{abs(comparison.difference):.2g} ± {STANDARD_ERRORS * comparison.standard_error:.2g}"
     if comparison.paid == "joined":
         return (
             f"Joining paid: use the joint model, whose average loss on your {records} is {joint} against {own} "

@@ -145,7 +145,20 @@ def require_unknown(found: Found) -> None:
 
 def take_version(registry: Registry, ledger: SqliteLedger, place: Path, data: Path, word: Word) -> None:
     """A changed file of a ledger's records, on record in the ledger and in the registry."""
-    seen = registry.lookup(data)
+    adopt(registry, ledger, place, registry.lookup(data), fingerprint_of_file(data), word)
+
+
+def adopt(registry: Registry, ledger: SqliteLedger, place: Path, seen: Found, fingerprint: str, word: Word) -> None:
+    """Records that a person says are a ledger's, on record in the ledger and in the registry.
+
+    Args:
+        registry: the registry.
+        ledger: the ledger.
+        place: where it lies.
+        seen: the records.
+        fingerprint: SHA-256 of them.
+        word: what a person says about them.
+    """
     with registry.exclusive():
         found, dataset = registry.look_again(seen), registry.dataset_of_ledger(ledger.book().id)
         if found.public:
@@ -154,7 +167,7 @@ def take_version(registry: Registry, ledger: SqliteLedger, place: Path, data: Pa
             raise _has_a_ledger(found, found.dataset)
         if not word.unrelated:
             require_apart(found, dataset, "add --unrelated if no record is in both")
-        ledger.open_version(fingerprint_of_file(data), word.signed_off_by)
+        ledger.open_version(fingerprint, word.signed_off_by)
         if word.unrelated:
             registry.note_unrelated(_others(found, dataset), word.signed_off_by)
         if dataset is None:

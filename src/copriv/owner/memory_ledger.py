@@ -1,4 +1,4 @@
-"""A ledger in memory, for simulations: the contract of a ledger without its durability."""
+"""A ledger in memory: the contract without the durability, for simulations and for what is paid for in advance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from copriv.privacy.guarantee import Amount
 
 
 class MemoryLedger:
-    """Forgets everything when the process ends; never to be used for records.
+    """Forgets everything when the process ends; for records only within a run whose price is on a durable ledger.
 
     Args:
         genesis: the first entry.

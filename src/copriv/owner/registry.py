@@ -16,14 +16,16 @@ from typing import Self
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_store import Store
-from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, recognise
+from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, recognise
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import open_table
 
 
@@ -57,6 +59,7 @@ class Found:
         public: whether this very file was declared public.
         kin: known files that it shares ids or rows with; the nearest first.
         recognised: its rows and ids; None if the file itself is known, or is no table.
+        in_memory: whether it is no file but a table in memory; the path is then only what it is called.
     """
 
     path: Path
@@ -65,6 +68,12 @@ class Found:
     public: bool
     kin: tuple[Kin, ...]
     recognised: Recognised | None
+    in_memory: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it lies; of a table in memory, what it is called."""
+        return f"memory: {self.path.name}" if self.in_memory else str(self.path.absolute())
 
     @property
     def known(self) -> bool:
@@ -111,31 +120,47 @@ class Registry:
         """The keyed hash of a file's bytes."""
         return self._store.fingerprint(path)
 
-    def lookup(self, path: Path, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()) -> Found:
+    def lookup(
+        self,
+        path: Path,
+        tell: Tell = lambda _done, _total: None,
+        beside: Iterable[Sketch] = (),
+        form: FileFormat = PLAIN,
+    ) -> Found:
         """What is known of a file: the very bytes, or records that it shares with known files.
 
         Args:
-            path: a CSV or Parquet table; of any other file only the bytes are compared.
+            path: a table; of any other file only the bytes are compared.
             tell: is told how many rows of how many are read, if they have to be.
             beside: sketches that are not registered, to be comparable with them as well.
+            form: how the file is written.
         """
         fingerprint = self._store.fingerprint(path)
-        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", fingerprint)
-        if rows:
-            dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
-            return Found(path, fingerprint, dataset, dataset is None, (), None)
-        known = self._files()
-        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
-        recognised = self._recognise(path, comparable, tell)
-        return self._with_kin(Found(path, fingerprint, None, public=False, kin=(), recognised=recognised), known)
+        blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None)
+        return self._known_as(blank) or self._compared(blank, _table_in(path, form), beside, tell)
+
+    def lookup_table(
+        self,
+        table: pl.LazyFrame,
+        name: str,
+        tell: Tell = lambda _done, _total: None,
+        beside: Iterable[Sketch] = (),
+    ) -> Found:
+        """What is known of a table in memory: its very content, or records that it shares with known files.
+
+        Args:
+            table: the table; nothing of it is written down but keyed hashes.
+            name: what it is called.
+            tell: is told how many rows of how many are read.
+            beside: sketches that are not registered, to be comparable with them as well.
+        """
+        fingerprint = digest_table(table, self._store.key, tell)
+        blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, in_memory=True)
+        return self._known_as(blank) or self._compared(blank, table, beside, tell)
 
     def look_again(self, found: Found) -> Found:
         """The same file as it is known now, without reading it: something may have been registered since."""
-        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", found.fingerprint)
-        if not rows:
-            return self._with_kin(found, self._files())
-        dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
-        return replace(found, dataset=dataset, public=dataset is None, kin=())
+        return self._known_as(found) or self._with_kin(found, self._files())
 
     def dataset(self, id: str) -> Dataset:  # noqa: A002 - the word of the field
         """A dataset by its id."""
@@ -241,13 +266,21 @@ class Registry:
         place, folder = ledger.absolute(), self.folder.absolute()
         return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
-    def _recognise(self, path: Path, comparable: list[Sketch], tell: Tell) -> Recognised | None:
-        try:
-            table = open_table(path)
-        except BadTable:
+    def _known_as(self, found: Found) -> Found | None:
+        """The file as it is known; None if it is not."""
+        rows = self._store.rows("SELECT dataset FROM file WHERE fingerprint = ?", found.fingerprint)
+        if not rows:
             return None
+        dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
+        return replace(found, dataset=dataset, public=dataset is None, kin=())
+
+    def _compared(self, found: Found, table: pl.LazyFrame | None, beside: Iterable[Sketch], tell: Tell) -> Found:
+        """An unknown file with what it shares with known ones."""
+        known = self._files()
+        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
         wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
-        return recognise(table, self._store.key, wanted, tell)
+        recognised = None if table is None else recognise(table, self._store.key, wanted, tell)
+        return self._with_kin(replace(found, recognised=recognised), known)
 
     def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:
         if found.recognised is None:
@@ -288,10 +321,17 @@ class Registry:
         )
 
 
+def _table_in(path: Path, form: FileFormat) -> pl.LazyFrame | None:
+    try:
+        return open_table(path, form)
+    except BadTable:
+        return None
+
+
 def _keep_file(connection: sqlite3.Connection, found: Found, dataset: str | None, signed_off_by: str) -> None:
     seen = found.recognised or Recognised(0, (), ())
     columns = msgspec.json.encode(seen.columns).decode()
-    values = (found.fingerprint, dataset, str(found.path.absolute()), seen.rows, columns, _now(), signed_off_by)
+    values = (found.fingerprint, dataset, found.place, seen.rows, columns, _now(), signed_off_by)
     connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     for sketch in seen.kept():
         connection.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", (found.fingerprint, *_packed_sketch(sketch)))

@@ -105,6 +105,17 @@ def recognise(
     return Recognised(rows, names, tuple(sketch for sketch in sketches if _tells_apart(sketch, rows)))
 
 
+def digest_table(table: pl.LazyFrame, key: bytes, tell: Tell = lambda _done, _total: None) -> bytes:
+    """The keyed hash of a table's content: of its columns' names, and of its rows in canonical form and in order."""
+    names = tuple(sorted(table.collect_schema().names()))
+    rows = count_rows(table)
+    hashes = _hash_table(table, rows, [("rows", names)], key, tell)[0]
+    found = hashlib.blake2b(digest_size=32, key=key, person=b"copriv table")
+    found.update(repr((names, rows)).encode())
+    found.update(hashes.astype("<u8").tobytes())
+    return found.digest()
+
+
 def _tells_apart(sketch: Sketch, rows: int) -> bool:
     """Rows, or ids, that mostly repeat identify nobody."""
     return 0 < rows <= 2 * sketch.distinct

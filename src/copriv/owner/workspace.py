@@ -29,10 +29,11 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.standing import Standing, standing_of
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
-from copriv.protocol.commitment import Commitment, main_kind, make_commitment
+from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.load_owner import OwnRecords, load_owner
 from copriv.records.table import open_table
 
@@ -56,6 +57,7 @@ class Enrollment(msgspec.Struct, frozen=True):
         answers: the most it answers.
         rate: ticks a second of its clock, if the study has clocks.
         ledger: the file of its ledger.
+        form: how the file of its records is written.
     """
 
     owner: str
@@ -69,6 +71,7 @@ class Enrollment(msgspec.Struct, frozen=True):
     answers: int
     rate: float
     ledger: str
+    form: FileFormat = PLAIN
 
     @property
     def guarantee(self) -> Guarantee:
@@ -114,7 +117,8 @@ def read_records(engagement: Enrollment, study: StudyFile, tell: Tell = lambda _
             value=dictionary.parameters,
         )
     notes: list[str] = []
-    table = open_table(Path(engagement.data), tell=tell, note=notes.append)
+    names = [engagement.target or dictionary.target.name, *dictionary.required_columns()]
+    table = open_table(Path(engagement.data), engagement.form, names=names, tell=tell, note=notes.append)
     own = load_owner(table, dictionary, target=engagement.target, tell=tell)
     return OwnRecords(own.sample, (*notes, *own.notices))
 
@@ -192,7 +196,7 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
+        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""
@@ -256,6 +260,7 @@ class OwnerWorkspace:
             data=decided.data,
             dataset=seal_dataset(state, fingerprint_of_file(Path(decided.data))),
             target=decided.target,
+            form=decided.form,
             ledger=decided.ledger,
             ledger_id=state.id,
             accountant=decided.accountant,

@@ -1,38 +1,34 @@
-"""Join or stay alone: the ψ that is foreseen of the joint model against that of an owner's own.
+"""Join or stay alone: the ψ that is forecast of the joint model against that of an owner's own.
 
 The owner trains at home and judges its model with the public rows, at home: nothing leaves and nothing is spent
-(`simulation.alone`). What joining costs is the forecast of public Newton, with its interval, from the public rows, the
-owners' sizes and their guarantees. Joining is advised if the interval of the ratio of the two lies below 1, staying if
-it lies above.
+(`planning.alone`). What joining costs is the forecast of the candidate that `plan` would take. Joining is advised if
+the interval of the ratio of the two lies below 1, staying if it lies above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate, ratio_interval, smaller
 from copriv.forecast.forecast import Forecast
-from copriv.forecast.newton import ANSWERS, NewtonForecast
-from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
-from copriv.losses.squared import SquaredLoss
 from copriv.planning.alone import Alone, OwnModel, Yardstick
-from copriv.planning.forecaster import Forecaster, Scenario
-from copriv.privacy.guarantee import Guarantee
-from copriv.vectors import Norm
+from copriv.planning.candidate import Candidate
+from copriv.planning.outline import Study, gather_evidence, outline_of
+from copriv.planning.public_evidence import PublicEvidence
+from copriv.planning.scenario import Scenario
+from copriv.planning.search import choose, glance
+from copriv.planning.training_spec import TrainingSpec
 
 Decision = Literal["join", "stay", "either"]
-
-# For losses without a forecast of their own: what was foreseen was within this factor of what was measured.
-FORECAST_FACTOR = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an owner should do: ψ of its own model, and the ψ foreseen of the joint one."""
+    """What an owner should do: ψ of its own model, and the ψ forecast of the joint one."""
 
     alone: Alone
     joint: Forecast
@@ -40,7 +36,7 @@ class Advice:
     @property
     def interval(self) -> tuple[float, float]:
         """Where ψ of the joint model is expected."""
-        return self.joint.interval()
+        return self.joint.interval
 
     @property
     def ratio(self) -> tuple[float, float]:
@@ -55,64 +51,62 @@ class Advice:
     @property
     def advice(self) -> Decision:
         """Join, stay, or either, if the difference is within what is known."""
-        outcome = smaller(Estimate.of(self.joint), Estimate(self.alone.psi, self.alone.standard_error))
-        words: dict[str, Decision] = {"first": "join", "second": "stay", "undecided": "either"}
-        return words[outcome]
+        return decide(self.joint, Estimate(self.alone.psi, self.alone.standard_error))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def decide(joint: Forecast, alone: Estimate) -> Decision:
+    """Join if the interval of joint over alone lies below 1, stay if it lies above."""
+    words: dict[str, Decision] = {"first": "join", "second": "stay", "undecided": "either"}
+    return words[smaller(Estimate.of(joint), alone)]
+
+
 class Adviser:
-    """Public rows and the fitness, ready to advise owners; what was worked out once is kept."""
+    """Public rows and what is settled, ready to advise owners. It remembers forecasts: a memo, and not a value."""
 
-    yardstick: Yardstick
-    oracle: Forecaster | None
-    prospects: dict[Norm, NewtonForecast] = field(default_factory=dict)
-    kept: dict[Scenario, Forecast] = field(default_factory=dict)
+    def __init__(self, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> None:
+        self.evidence, self.spec, self.study = evidence, spec, study
+        self.yardstick = Yardstick.of(evidence.sample.usable(), evidence.objective)
+        self.joint = cache(self._joint)
 
     @classmethod
-    def of(cls, public: Sample, objective: Objective) -> Adviser:
+    def of(cls, public: Sample, spec: TrainingSpec) -> Adviser:
         """From public rows."""
-        squared = isinstance(objective.loss, SquaredLoss)
-        return cls(Yardstick.of(public, objective), Forecaster.of(public, objective) if squared else None)
+        return cls(gather_evidence(public, spec), spec)
 
-    def judge(self, own: OwnModel, others: Sequence[int], guarantee: Guarantee) -> Advice:
-        """Compare joining others of these sizes with staying alone, if everybody gives the same guarantee."""
-        return Advice(self.yardstick.judge(own, others), self.foresee(_question(own, others, guarantee)))
+    def judge(self, own: OwnModel, scenario: Scenario) -> Advice:
+        """Compare joining the others of a scenario with staying alone; one of its owners has this model's records."""
+        return Advice(self.yardstick.judge(own, others_of(own, scenario)), self.joint(scenario).forecast)
 
-    def glance(self, own: OwnModel, others: Sequence[int], guarantee: Guarantee, like: Forecast) -> Advice:
-        """The same in no time: relatively, a finite public sample leaves the doubt that another forecast has."""
-        found = self._foresee_roughly(_question(own, others, guarantee))
-        doubt = found.relative_fitness * like.doubt / like.relative_fitness
-        return Advice(self.yardstick.judge(own, others), replace(found, doubt=doubt))
+    def glance(self, own: OwnModel, scenario: Scenario, like: Candidate) -> Advice:
+        """The same in no time, with the rule of another candidate and, relatively, its standard error."""
+        found = glance(outline_of(scenario, self.evidence, _as(like, self.spec), self.study)).forecast
+        known = like.forecast
+        error = found.relative_fitness * known.standard_error / known.relative_fitness
+        return Advice(self.yardstick.judge(own, others_of(own, scenario)), replace(found, standard_error=error))
 
-    def foresee(self, question: Scenario) -> Forecast:
-        """The forecast of public Newton, which every plan came down to on the data tried (docs/theory/forecast.md)."""
-        if question not in self.kept:
-            self.kept[question] = (
-                self._foresee_roughly(question) if self.oracle is None else self.oracle.forecast(question, "newton")
-            )
-        return self.kept[question]
-
-    def _foresee_roughly(self, question: Scenario) -> Forecast:
-        """For any loss, with a doubt that experience suggests."""
-        owners, count = question.owners(self.yardstick.public.parameters), len(question.records)
-        units = {answers: owners.promised((answers,) * count) for answers in ANSWERS}
-        best = self._prospects(question.norm).best(question.records, units)
-        doubt = (FORECAST_FACTOR - 1) * best.cost
-        horizon = best.answers * count
-        return Forecast("newton", best.cost, best.deviation, doubt, best.answers, horizon, 0.0, best.clip)
-
-    def _prospects(self, norm: Norm) -> NewtonForecast:
-        if self.oracle is not None:
-            return self.oracle.prospects(norm)
-        if norm not in self.prospects:
-            ruler = self.yardstick
-            self.prospects[norm] = NewtonForecast.of(ruler.public, ruler.objective, norm, ruler.model)
-        return self.prospects[norm]
+    def _joint(self, scenario: Scenario) -> Candidate:
+        """What `plan` would take."""
+        return choose(outline_of(scenario, self.evidence, self.spec, self.study))
 
 
-def _question(own: OwnModel, others: Sequence[int], guarantee: Guarantee) -> Scenario:
-    """Sizes are sorted, as the forecast is the same whoever asks."""
-    if not others:
+def others_of(own: OwnModel, scenario: Scenario) -> tuple[int, ...]:
+    """The sizes of the others."""
+    sizes = list(scenario.records)
+    if own.records not in sizes:
+        raise BadInput(
+            f"an owner of {own.records} records, which nobody of the scenario has",
+            remedy="name your own size among the records",
+            value=own.records,
+        )
+    sizes.remove(own.records)
+    if not sizes:
         raise BadInput("a consortium of one", remedy="say how many owners there would be: --owners N", value=1)
-    return Scenario(tuple(sorted((own.records, *others))), (guarantee,) * (len(others) + 1))
+    return tuple(sizes)
+
+
+def _as(like: Candidate, spec: TrainingSpec) -> TrainingSpec:
+    """What is settled, and the rule of a candidate; of a rule that is tuned by simulation also its clip and step."""
+    rule, terms = like.rule, like.setting.terms
+    if rule in {"newton", "statistics"}:
+        return replace(spec, rule=rule)
+    return replace(spec, rule=rule, clip=terms.clip, step=terms.step or None, rho=None)

@@ -2,20 +2,22 @@
 
 Joining pays where the joint model's ψ is below the own one's: for certain where the whole interval of their ratio is,
 perhaps where its lower end is. All three fall with ε and with the number of owners, so each is found by halving. The
-doubt that a finite public sample leaves is small beside the chance of one training, so it is worked out once.
+standard error that a finite public sample leaves is small beside the chance of one training, so it is worked out once.
+Where owners promise differently, all budgets are scaled together, and ε is the largest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
 from copriv.planning.advice import Advice, Adviser
 from copriv.planning.alone import OwnModel
-from copriv.privacy.guarantee import NANO, Guarantee
+from copriv.planning.scenario import Scenario
+from copriv.privacy.guarantee import written
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
 MOST_OWNERS = 1000
@@ -48,17 +50,19 @@ class BreakEven:
     owners: Turn
 
 
-def break_even(adviser: Adviser, own: OwnModel, others: Sequence[int], guarantee: Guarantee) -> BreakEven:
+def break_even(adviser: Adviser, own: OwnModel, scenario: Scenario) -> BreakEven:
     """The ε and the number of owners from which joining pays, everything else being as it is."""
-    like = adviser.judge(own, others, guarantee).joint
+    like = adviser.joint(scenario)
+    mine = scenario.guarantees[scenario.records.index(own.records)]
+    like_me = replace(scenario, records=(own.records,), epsilon=written(mine.nano_epsilon), rates=None)
 
     @cache
     def at_epsilon(epsilon: float) -> Advice:
-        return adviser.glance(own, others, Guarantee(max(1, int(epsilon * NANO)), guarantee.delta), like)
+        return adviser.glance(own, scenario.with_largest_epsilon(float(f"{epsilon:.9f}")), like)
 
     @cache
     def among(owners: int) -> Advice:
-        return adviser.glance(own, (own.records,) * (owners - 1), guarantee, like)
+        return adviser.glance(own, like_me.with_owners(owners), like)
 
     return BreakEven(
         epsilon=Turn(*(least_epsilon(_after(at_epsilon, pays)) for pays in DEGREES)),

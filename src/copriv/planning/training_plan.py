@@ -1,39 +1,43 @@
-"""A study worked out in full before the first answer: terms, rule, promises and schedule.
+"""A study worked out in full before the first answer: terms, rule, commitments and schedule.
 
-Everything comes from the user's wishes, the public rows and the owners' sizes; no private record is looked at.
+It is built from a candidate of the search, so what is predicted is what `forecast` and `plan` say. No private record is
+looked at.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from copriv.entropy import seeded
-from copriv.errors import BadInput
-from copriv.losses.choose import choose
-from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
-from copriv.planning.training_spec import TrainingSpec, require_one_each, require_sensible
-from copriv.planning.tuning import choose_limit, public_model
+from copriv.planning.candidate import Candidate
+from copriv.planning.outline import Outline, draft_outline, gather_evidence
+from copriv.planning.outside import build_outside
+from copriv.planning.search import choose
+from copriv.planning.setting import Setting
+from copriv.planning.training_spec import TrainingSpec
 from copriv.protocol.commitment import Commitment, make_commitment
-from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
-from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
+from copriv.rules.newton import NewtonRule
+from copriv.rules.registry import resolve
 from copriv.rules.rule import Rule
-from copriv.schedule.poisson import availability, draw, until_spent
+from copriv.rules.setting import NoiseModel
+from copriv.rules.statistics import StatisticsRule
+from copriv.schedule.poisson import draw, until_spent
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
 Noise = Literal["secure", "seeded", "none"]
 
-_WIDEST_BOX = 10.0
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """Ready to run; `foreseen` is the ψ that the public rows foretell, NaN where they tell nothing."""
+    """Ready to run; `predicted` is the ψ that is forecast, NaN where nothing is, and `candidate` where it is from."""
 
     terms: Terms
     rule: Rule[Any]
@@ -41,74 +45,7 @@ class TrainingPlan:
     trace: Trace
     public_model: FloatArray | None
     predicted: float = math.nan
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What is known before a rule is chosen: the public rows (if any), the sizes, how often each owner is met."""
-
-    dictionary: Dictionary
-    public: Sample | None
-    sizes: tuple[int, ...]
-    wishes: TrainingSpec
-    probabilities: tuple[float, ...]
-    loss: Loss
-    model: FloatArray | None
-
-    def require_public(self, rule: str) -> tuple[Sample, FloatArray]:
-        """The public rows and their model, which this rule cannot do without."""
-        if self.public is None or self.model is None:
-            raise BadInput(
-                f"the rule {rule!r} without public rows",
-                remedy="give public rows, or --rule statistics, or --rule averaged with --step and --clip",
-                value=rule,
-            )
-        return self.public, self.model
-
-    def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
-        """The terms under a rule."""
-        wishes = self.wishes
-        limit = wishes.limit or (_WIDEST_BOX if self.model is None else choose_limit(self.model))
-        return Terms(
-            loss=self.loss.name,
-            threshold=self.loss.threshold,
-            parameters=self.dictionary.parameters,
-            regularization=wishes.regularization,
-            limit=limit,
-            clip=clip,
-            row_norm=ROW_NORM,
-            target_bound=TARGET_BOUND,
-            rule=rule,
-            horizon=horizon,
-            step=step,
-            central=wishes.central.value,
-            dictionary=dictionary_digest(self.dictionary),
-        )
-
-    def commitments(self, terms: Terms, answers: tuple[int, ...]) -> tuple[Commitment, ...]:
-        """What each owner promises, for so many answers."""
-        return tuple(
-            make_commitment(terms, guarantee, records=records, answers=most, accountant=self.wishes.accountant)
-            for guarantee, records, most in zip(self.wishes.guarantees, self.sizes, answers, strict=True)
-        )
-
-    def schedule(self) -> Trace:
-        """T meetings, whoever comes."""
-        return self.wishes.trace or draw(self.probabilities, self.wishes.horizon, seeded(self.wishes.seed, "schedule"))
-
-    def schedule_of_answers(self, answers: tuple[int, ...]) -> Trace:
-        """Meetings until every owner has given its answers."""
-        return self.wishes.trace or until_spent(self.probabilities, answers, seeded(self.wishes.seed, "schedule"))
-
-
-def outline(dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: TrainingSpec) -> Outline:
-    """Check the wishes and work out what every rule starts from."""
-    require_one_each(wishes, len(sizes))
-    require_sensible(wishes)
-    loss = choose(wishes.loss, wishes.threshold if wishes.loss == "huber" else 0.0)
-    probabilities = tuple(availability(wishes.rates or [1.0] * len(sizes)).tolist())
-    model = None if public is None else public_model(loss, wishes.regularization, public)
-    return Outline(dictionary, public, sizes, wishes, probabilities, loss, model)
+    candidate: Candidate | None = None
 
 
 def design(intake: Intake, wishes: TrainingSpec) -> TrainingPlan:
@@ -121,14 +58,92 @@ def design_ahead(
     dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: TrainingSpec
 ) -> TrainingPlan:
     """Work out a study of owners that are known by their sizes only."""
-    return design_candidates(dictionary, public, sizes, wishes)[0]
+    evidence = None if public is None else gather_evidence(public, wishes)
+    outline = draft_outline(dictionary, evidence, sizes, wishes)
+    return plan_candidate(outline, choose(outline))
 
 
-def design_candidates(
-    dictionary: Dictionary, public: Sample | None, sizes: tuple[int, ...], wishes: TrainingSpec
-) -> list[TrainingPlan]:
-    """The studies that the wishes leave to choose from, the least expected cost first."""
-    from copriv.planning.candidates import DESIGNS, design_all
+def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
+    """The study of a candidate."""
+    setting, evidence = candidate.setting, outline.evidence
+    commitments = commit(setting)
+    return TrainingPlan(
+        terms=setting.terms,
+        rule=_rule(outline, setting, commitments),
+        commitments=commitments,
+        trace=outline.spec.trace or schedule(setting, outline.spec.seed),
+        public_model=None if evidence is None else evidence.model,
+        predicted=candidate.relative_fitness,
+        candidate=candidate,
+    )
 
-    found = outline(dictionary, public, sizes, wishes)
-    return design_all(found) if wishes.rule == "auto" else [DESIGNS[wishes.rule](found)]
+
+def commit(setting: Setting) -> tuple[Commitment, ...]:
+    """What each owner promises; owners alike promise the same."""
+    owners = list(zip(setting.guarantees, setting.records, setting.answers, strict=True))
+    made = {
+        (guarantee, records, most): make_commitment(
+            setting.terms, guarantee, records=records, answers=most, accountant=setting.accountant
+        )
+        for guarantee, records, most in set(owners)
+    }
+    return tuple(made[owner] for owner in owners)
+
+
+def schedule(setting: Setting, seed: int) -> Trace:
+    """T meetings where they are what counts, whoever comes; else until every owner has given its answers."""
+    stream = seeded(seed, "schedule")
+    if resolve(setting.terms.rule).counts == "meetings":
+        return draw(setting.by_clock, setting.terms.horizon, stream)
+    return until_spent(setting.by_clock, setting.answers, stream)
+
+
+def noise_model(commitments: tuple[Commitment, ...], public: Sample | None) -> NoiseModel:
+    """What a rule may know of the owners' noise, and the public rows."""
+    return NoiseModel(_noise_std(commitments), commitments[0].clip, commitments[0].norm, public)
+
+
+def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> Rule[Any]:
+    """The rule at a setting; one from outside is built as its entry says."""
+    make = _RULES.get(setting.terms.rule)
+    if make is not None:
+        return make(outline, setting, commitments)
+    public = None if outline.evidence is None else outline.evidence.sample
+    return build_outside(setting, noise_model(commitments, public))
+
+
+def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule:
+    evidence = outline.require_public(NewtonRule.name)
+    return NewtonRule.of(
+        evidence.sample,
+        setting.terms.objective(),
+        records=setting.records,
+        noise_std=_noise_std(commitments),
+        clip=commitments[0].clip,
+        norm=setting.norm,
+        start=evidence.model,
+    )
+
+
+def _statistics(_outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> StatisticsRule:
+    terms = setting.terms
+    return StatisticsRule(
+        parameters=terms.parameters,
+        records=setting.records,
+        noise_std=_noise_std(commitments),
+        norm=setting.norm,
+        regularization=terms.regularization,
+        limit=terms.limit,
+    )
+
+
+_RULES: Mapping[str, Callable[[Outline, Setting, tuple[Commitment, ...]], Rule[Any]]] = {
+    "newton": _newton,
+    "statistics": _statistics,
+    "averaged": lambda _outline, setting, _commitments: setting.averaged(),
+    "paper": lambda _outline, setting, _commitments: setting.paper(),
+}
+
+
+def _noise_std(commitments: tuple[Commitment, ...]) -> tuple[float, ...]:
+    return tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeAlias
 
 from copriv.errors import BadInput
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
+from copriv.rules.entry import RuleEntry
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
 
-RuleChoice = Literal["auto", "newton", "statistics", "averaged", "paper"]
+RuleChoice: TypeAlias = str | RuleEntry
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
-    """What the user asks for; None means that the pilot chooses.
+    """What the user asks for; None means that the search chooses.
 
     Args:
         guarantees: one an owner.
-        rule: paper, averaged, statistics or newton; auto for the one with the least predicted ψ.
-        loss: squared, huber or logistic.
+        rule: the name of a rule, or the entry of one from outside; auto for the one with the least predicted ψ.
+        loss: the name of a loss: squared, huber, logistic, or one from outside.
         threshold: the Huber loss's.
         horizon: T.
         step: the rule's step; or give rho.
@@ -36,10 +37,11 @@ class TrainingSpec:
         accountant: for guarantees with δ.
         seed: of the schedule and of simulated noise.
         trace: a recorded schedule to replay.
+        heterogeneity: κ, how much owners are thought to differ truly.
     """
 
     guarantees: tuple[Guarantee, ...]
-    seed: int
+    seed: int = 0
     rule: RuleChoice = "paper"
     loss: str = "squared"
     threshold: float = 0.25
@@ -54,6 +56,13 @@ class TrainingSpec:
     rates: tuple[float, ...] | None = None
     accountant: Accountant = "pld"
     trace: Trace | None = None
+    heterogeneity: float = 0.0
+
+    @property
+    def meant_rule(self) -> RuleChoice:
+        """The rule: whoever leaves it open and gives Algorithm 1's step, ρ or central step means Algorithm 1."""
+        means_paper = bool(self.step or self.rho) or self.central is not CentralStep.PROOF
+        return "paper" if self.rule == "auto" and means_paper else self.rule
 
 
 def require_one_each(wishes: TrainingSpec, owners: int) -> None:

@@ -88,7 +88,12 @@ def calibrate(
 
 
 def expected_noise_std(
-    guarantee: Guarantee, *, answers: int, sensitivity: Sensitivity, accountant: Literal["zcdp", "pld"] = "pld"
+    guarantee: Guarantee,
+    *,
+    answers: int,
+    sensitivity: Sensitivity,
+    accountant: Accountant = "pld",
+    portion: Fraction = WHOLE,
 ) -> float:
     """Of the noise that `calibrate` would give each answer, but for its last digits: for whoever only forecasts.
 
@@ -98,9 +103,10 @@ def expected_noise_std(
     True
     """
     if guarantee.pure:
-        share = _share(Amount(guarantee.nano_epsilon, "epsilon"), WHOLE, answers, guarantee)
+        share = _share(Amount(guarantee.nano_epsilon, "epsilon"), portion, answers, guarantee)
         return Laplace(_laplace_scale(sensitivity, share)).noise_std
-    share = _share(Amount(_allowed(guarantee, accountant), "rho"), WHOLE, answers, guarantee)
+    allowed = _allowed(guarantee, "zcdp" if accountant == "zcdp" else "pld")
+    share = _share(Amount(allowed, "rho"), portion, answers, guarantee)
     return Gaussian(_gaussian_scale(sensitivity, share)).noise_std
 
 

@@ -10,7 +10,7 @@ guarantee allows. What training asks for, gradients or moments, has what the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -25,9 +25,11 @@ from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.calibration import Calibration, calibrate, mechanism_norm
+from copriv.privacy.calibration import Calibration, calibrate, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.privacy.weakness import weakness
+from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
@@ -117,18 +119,13 @@ class Commitment:
         return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
 
 
-def main_kind(terms: Terms) -> Kind:
-    """What training asks for under these terms."""
-    return "moments" if terms.rule == "statistics" else "gradient"
-
-
 def make_commitment(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> Commitment:
     """What an owner with this many records promises: so many answers, and the further ones of the terms."""
     objective = terms.objective()
     norm = mechanism_norm(guarantee)
-    main = main_kind(terms)
+    main = terms.kind
     clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(
@@ -137,10 +134,52 @@ def make_commitment(
         sensitivity=sensitivity,
         parameters=numbers,
         accountant=accountant,
-        portion=1 - sum((question.portion for question in further), Fraction(0)),
+        portion=_portion_of_training(further),
     )
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
+
+
+def commitment_of(hello: Hello, terms: Terms) -> Commitment:
+    """What an owner promises, worked out from what it said of itself."""
+    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
+    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
+    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+
+
+def expect_noise_std(
+    terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
+) -> float:
+    """Of the noise on one training answer of such an owner: that of `make_commitment`, but for its last digits.
+
+    For whoever forecasts and has thousands of owners to think of.
+    """
+    objective, norm = terms.objective(), mechanism_norm(guarantee)
+    of_kind = _moments if terms.kind == "moments" else _gradients
+    _, sensitivity, _ = of_kind(terms, objective, records, norm)
+    portion = _portion_of_training(_further_questions(terms, objective, records, norm))
+    return expected_noise_std(
+        guarantee, answers=answers, sensitivity=sensitivity, accountant=accountant, portion=portion
+    )
+
+
+def calibrate_gradients(
+    guarantee: Guarantee, *, clip: float, records: int, parameters: int, answers: int
+) -> Calibration:
+    """The noise of so many average gradients, if nothing else is asked for."""
+    norm = mechanism_norm(guarantee)
+    sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
+    return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
+
+
+def commitment_clip(terms: Terms, norm: Norm) -> float:
+    """The clip that owners keep: the terms', or what no gradient can exceed if that is less."""
+    return _gradients(terms, terms.objective(), 1, norm)[0]
+
+
+def _portion_of_training(further: tuple[_Question, ...]) -> Fraction:
+    """What other kinds of questions leave."""
+    return 1 - sum((question.portion for question in further), Fraction(0))
 
 
 def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
@@ -225,3 +264,9 @@ def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
 
 def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:
     return np.array([bounded_average_value(loss, sample, theta, bound)])
+
+
+def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
+    """Why the promise of some owner means little; None if all of them mean something."""
+    found = (weakness(each.calibration.guarantee, size) for each, size in zip(commitments, records, strict=True))
+    return next((words for words in found if words), None)

@@ -19,7 +19,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "study": ("format", "name", "learner", "records", "public_rows", "public_source"),
     "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
     "privacy": ("epsilon", "delta", "answers", "clip"),
-    "learning": ("rule", "horizon", "step", "central"),
+    "learning": ("rule", "asks", "mechanisms", "horizon", "step", "central"),
     "meetings": ("meeting", "clock"),
     "evaluation": ("evaluations", "evaluation_share", "loss_bound"),
 }
@@ -49,8 +49,10 @@ def write_study(study: StudyFile) -> str:
     """
     import tomli_w
 
-    values = msgspec.to_builtins(study.terms)
-    sections: dict[str, Any] = {section: {name: values[name] for name in names} for section, names in _SECTIONS.items()}
+    values = study.terms.spelled()
+    sections: dict[str, Any] = {
+        section: {name: values[name] for name in names if name in values} for section, names in _SECTIONS.items()
+    }
     return _HEADER + "\n" + tomli_w.dumps(sections | {"dictionary": msgspec.to_builtins(study.dictionary)})
 
 

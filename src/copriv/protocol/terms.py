@@ -7,23 +7,28 @@ Every number has a range, in which no record can overflow, underflow past the cl
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from copriv.errors import BadInput
-from copriv.losses.choose import NAMES, choose
+from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
+Asked = Literal["gradient", "moments"]
+Mechanisms = Literal["any", "asked"]
 
 # Of terms and study files; terms of another format have another digest, and are not answered.
 FORMAT = 2
 LONGEST_NAME = 200
+# What a rule or a loss may be called.
+RULE_NAME = r"^[a-z][a-z0-9_-]{0,39}\Z"
 
 RANGES: Mapping[str, tuple[float, float]] = {
     "threshold": (0, 1e6),
@@ -47,12 +52,29 @@ RANGES: Mapping[str, tuple[float, float]] = {
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
-    "loss": NAMES,
-    "rule": ("paper", "averaged", "newton", "statistics"),
     "central": ("proof", "printed"),
     "meeting": ("broadcast", "request"),
     "clock": ("always", "poisson"),
+    "asks": ("", "gradient", "moments"),
+    "mechanisms": ("", "any", "asked"),
 }
+
+
+class _Meant(NamedTuple):
+    """What terms mean that do not say it: what is asked for, and whose choice the kind of noise is."""
+
+    asks: Asked
+    mechanisms: Mechanisms
+
+
+# Terms once had no words for this: the rule's name stood for it. They are still read, with the digest that they had.
+_MEANT: Mapping[str, _Meant] = {
+    "paper": _Meant("gradient", "any"),
+    "averaged": _Meant("gradient", "any"),
+    "newton": _Meant("gradient", "asked"),
+    "statistics": _Meant("moments", "asked"),
+}
+_MEANT_ELSE = _Meant("gradient", "asked")
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +90,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         clip: the most that one record's gradient may count, in the norm of each owner's mechanism.
         row_norm: bound on ‖x‖₂ that the dictionary keeps.
         target_bound: bound on |y| that the dictionary keeps.
-        rule: name of the learner's rule.
+        rule: name of the learner's rule: a plain word. Whether it can be built is the learner's matter.
         horizon: T, the number of meetings.
         step: the rule's step.
         central: which central step Algorithm 1 takes.
@@ -85,6 +107,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         learner: who asks, as people call it; empty if not named.
         public_rows: how many public rows the terms were drafted from.
         public_source: the name of the file that they came from.
+        asks: what training asks for, gradient or moments; empty where the name of the rule says it (`kind`).
+        mechanisms: whether an owner takes any mechanism or the one asked for; empty where the rule's name says it.
         format: of the terms.
     """
 
@@ -114,6 +138,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     learner: str = ""
     public_rows: int = 0
     public_source: str = ""
+    asks: str = ""
+    mechanisms: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -125,6 +151,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             _require_range(name, getattr(self, name), lowest, highest)
         for name, words in _WORDS.items():
             _require_word(name, getattr(self, name), words)
+        _require_rule(self.rule)
+        _require_loss(self.loss)
+        _leave_unsaid(self)
         if self.loss == "huber":
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
@@ -142,14 +171,31 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def suits(self, delta: float) -> bool:
         """Whether a guarantee with this δ has the kind of noise that the rule counts on.
 
-        Algorithm 1 and averaged steps take any noise. The others compare answers with public rows or pack moments in
-        the norm of the mechanism, so all owners must have the one that is asked for: pure, or with δ.
+        Some rules take any noise. Others compare answers with public rows or pack moments in the norm of the mechanism,
+        so all owners must have the one that is asked for: pure, or with δ.
         """
-        return self.rule in {"paper", "averaged"} or (delta == 0) == (self.delta == 0)
+        return (self.mechanisms or _meant(self.rule).mechanisms) == "any" or (delta == 0) == (self.delta == 0)
+
+    @property
+    def kind(self) -> Asked:
+        """What training asks for.
+
+        >>> from copriv.protocol.plain_terms import plain_terms
+        >>> plain_terms(rule="newton").kind, plain_terms(rule="mine", asks="moments").kind
+        ('gradient', 'moments')
+        """
+        if self.asks == "":
+            return _meant(self.rule).asks
+        return "moments" if self.asks == "moments" else "gradient"
+
+    def spelled(self) -> dict[str, Any]:
+        """The values by name, in order, without what goes without saying: what a study file has and what is hashed."""
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in values.items() if value or name not in _Meant._fields}
 
     def digest(self) -> str:
         """SHA-256 of the canonical text of the terms; it travels with every message."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        return hashlib.sha256(msgspec.json.encode(self.spelled())).hexdigest()
 
 
 def _require_range(name: str, value: float, lowest: float, highest: float) -> None:
@@ -166,6 +212,36 @@ def _require_word(name: str, value: str, words: tuple[str, ...]) -> None:
     if value not in words:
         raise BadInput(
             f"the {name} of the terms is {plain(value)!r}", remedy=f"choose one of {', '.join(words)}", value=value
+        )
+
+
+def _meant(rule: str) -> _Meant:
+    return _MEANT.get(rule, _MEANT_ELSE)
+
+
+def _leave_unsaid(terms: Terms) -> None:
+    """Terms that say what they would mean anyway are the same terms: one meaning has one digest."""
+    for name, value in _meant(terms.rule)._asdict().items():
+        if getattr(terms, name) == value:
+            msgspec.structs.force_setattr(terms, name, "")
+
+
+def _require_rule(rule: str) -> None:
+    if not re.match(RULE_NAME, rule):
+        raise BadInput(
+            f"the rule of the terms is {plain(rule)!r}",
+            remedy="name it by a plain word: small letters, digits, - and _, at most 40",
+            value=rule,
+        )
+
+
+def _require_loss(loss: str) -> None:
+    """Whoever reads terms computes their loss, so it must be there."""
+    if not is_known(loss):
+        raise BadInput(
+            f"the loss of the terms is {plain(loss)!r}, which is not known here",
+            remedy=f"choose one of {', '.join(loss_names())}, or install the package that brings it",
+            value=loss,
         )
 
 

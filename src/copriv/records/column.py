@@ -7,6 +7,7 @@ standardise it. No cell raises an error, whatever is in it: only a type of colum
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -15,8 +16,28 @@ import polars as pl
 from copriv.errors import BadInput, BadTable
 from copriv.records.ranges import require_name, require_number, require_unique
 
-Kind = Literal["number", "day", "month", "category"]
-KINDS: tuple[Kind, ...] = ("number", "day", "month", "category")
+Kind = Literal[
+    "number",
+    "day",
+    "month",
+    "category",
+    "day.month.year",
+    "day/month/year",
+    "month/day/year",
+    "day-month-year",
+    "year/month/day",
+    "year.month.day",
+]
+# How dates of each kind are written, besides 2012-05-31 (day) and May-2012 (month).
+WRITTEN_DATES: dict[Kind, str] = {
+    "day.month.year": "%d.%m.%Y",
+    "day/month/year": "%d/%m/%Y",
+    "month/day/year": "%m/%d/%Y",
+    "day-month-year": "%d-%m-%Y",
+    "year/month/day": "%Y/%m/%d",
+    "year.month.day": "%Y.%m.%d",
+}
+KINDS: tuple[Kind, ...] = ("number", "day", "month", "category", *WRITTEN_DATES)
 
 # The most deviations from the mean that a cell may have: rows are shortened anyway, and lengths must not overflow.
 MOST_DEVIATIONS = 1e9
@@ -24,6 +45,9 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 # The days of the years 2 to 9998, counted from 1970: polars cannot write down dates far beyond.
 _FIRST_DAY, _LAST_DAY = -718_796, 2_932_165
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+# 1.234.567,89 and 12,5% and 3; not 01.02.2012, and not 1.5.
+COMMA_NUMBER = r"^\$?[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?\s*[%+]?$"
+_DIGITS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%y": r"\d{2}", "%Y": r"\d{4}", "%b": r"\p{L}+", "%B": r"\p{L}+"}
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "?", "-")
 
 
@@ -69,6 +93,8 @@ def raw(name: str, dtype: pl.DataType, kind: Kind, categories: tuple[str, ...] =
         return _days(text(name, dtype).str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
     if kind == "month":
         return _days(("01-" + text(name, dtype)).str.to_date("%d-%b-%Y", strict=False))
+    if kind in WRITTEN_DATES:
+        return _days(date(text(name, dtype), WRITTEN_DATES[kind]))
     return place(name, dtype, categories)
 
 
@@ -100,13 +126,19 @@ def number(name: str, dtype: pl.DataType) -> pl.Expr:
     return logical.cast(pl.Float64, strict=False).fill_nan(None)
 
 
+def date(trimmed: pl.Expr, form: str) -> pl.Expr:
+    """Texts as dates of one format, alone or before a time of day; null where they are none."""
+    pattern = "".join(_DIGITS.get(part, re.escape(part)) for part in re.findall("%.|[^%]", form))
+    return trimmed.str.extract(f"^({pattern})(?:[ T].*)?$").str.to_date(form, strict=False)
+
+
 def written(name: str, dtype: pl.DataType) -> pl.Expr:
     """The column without the values that polars has no text for."""
     column = pl.col(name)
     if dtype.is_numeric() or isinstance(dtype, _TEXTS):
         return column
     if dtype == pl.Date:
-        return _between(column, _FIRST_DAY, _LAST_DAY)
+        return within_calendar(column)
     if isinstance(dtype, pl.Datetime):
         unit = _PER_DAY[dtype.time_unit]
         return _between(column, _FIRST_DAY * unit, _LAST_DAY * unit)
@@ -115,6 +147,11 @@ def written(name: str, dtype: pl.DataType) -> pl.Expr:
         remedy="give numbers, texts, booleans, dates or times of day with a date",
         value=name,
     )
+
+
+def within_calendar(day: pl.Expr) -> pl.Expr:
+    """Days that polars can write down; null for others."""
+    return _between(day, _FIRST_DAY, _LAST_DAY)
 
 
 def _between(column: pl.Expr, first: int, last: int) -> pl.Expr:

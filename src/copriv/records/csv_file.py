@@ -1,14 +1,16 @@
 """CSV files, one line a record: the header decides how a file is cut, and every line is checked before it is used.
 
-Which separator there is comes from the header alone. A cell may be quoted, and must then end on its line: were a quote
-allowed to run on, one record could swallow its neighbours and change how many there are. A line is a record whatever it
-holds, even nothing; cells that it lacks are missing, and those beyond the header are dropped.
+Which separator there is comes from the owner of the file, or its name, or the header alone. A cell may be quoted, and
+must then end on its line: were a quote allowed to run on, one record could swallow its neighbours and change how many
+there are. A line is a record whatever it holds, even nothing; cells that it lacks are missing, and those beyond the
+header are dropped.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
-from collections.abc import Callable, Iterator
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +19,13 @@ import numpy.typing as npt
 import polars as pl
 
 from copriv.errors import BadTable
+from copriv.records.file_bytes import PACKED, Source, Tell, open_text, read_chunks, read_line
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.vectors import IntArray, compiled
 
 _SEPARATORS = ",;\t|"
-_MARK = b"\xef\xbb\xbf"
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_TAB_SUFFIXES = (".tsv", ".tab")
 _LONGEST_HEADER = 16 << 20
-_CHUNK = 4 << 20
 
 # Where the reader is: at the start of a cell, in a plain one, in a quoted one, behind its second quote, and behind that
 # and a carriage return.
@@ -33,8 +35,7 @@ _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 _STATE, _LINE, _CELLS, _RAGGED, _FAULT = range(5)
 _FAULTS = ("", "a quoted cell does not end on its line", "a quote stands where none belongs")
 _UNENDED, _STRAY = 1, 2
-
-Tell = Callable[[int, int], None]
+_OTHER_ENCODING = "say how it is written: --encoding latin-1 or cp1252, or save it as UTF-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +46,34 @@ class CsvFile:
         table: its records, not read yet; every cell as text.
         records: how many lines follow the header.
         ragged: how many of them have more or fewer cells than the header.
+        unknown: the first line with a byte that is not UTF-8, and this byte; None if there is none.
     """
 
     table: pl.LazyFrame
     records: int
     ragged: int
+    unknown: tuple[int, int] | None = None
 
 
-def open_csv(path: Path, tell: Tell = lambda _done, _total: None) -> CsvFile:
+def open_csv(path: Path, form: FileFormat = PLAIN, tell: Tell = lambda _done, _total: None) -> CsvFile:
     """Check a file line by line; `tell` is told how many bytes of how many are checked."""
-    header = _header(path)
-    separator = find_separator(header)
+    source = open_text(path, form.encoding, tell)
+    header = _header(path, source)
+    separator = form.delimiter or _separator(path, header)
     names = next(csv.reader([header], delimiter=separator))
     _require_names(path, names)
-    records, ragged = _check_lines(path, separator, len(names), tell)
+    checked = _check_lines(path, source, separator, len(names), tell)
     table = pl.scan_csv(
-        path, separator=separator, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
+        source, separator=separator, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
     )
-    _require_agreement(path, table, len(names), records)
-    return CsvFile(table, records, ragged)
+    _require_agreement(path, table, len(names), checked[0])
+    return CsvFile(table, *checked)
+
+
+def _separator(path: Path, header: str) -> str:
+    """By the file's name, if its header agrees, or else by the header."""
+    named = path.name.lower().removesuffix(PACKED).endswith(_TAB_SUFFIXES)
+    return "\t" if named and "\t" in header else find_separator(header)
 
 
 def find_separator(header: str) -> str:
@@ -76,18 +86,19 @@ def find_separator(header: str) -> str:
     return max(_SEPARATORS, key=bare.count)
 
 
-def _header(path: Path) -> str:
+def _header(path: Path, source: Source) -> str:
     """The first line as text."""
-    with path.open("rb") as file:
-        line = file.readline(_LONGEST_HEADER)
-    if line.startswith(_WIDE_MARKS) or b"\x00" in line:
-        raise _unreadable(path, "is not UTF-8 but looks like UTF-16", "save it as UTF-8: iconv -f UTF-16 -t UTF-8")
-    try:
-        text = line.removeprefix(_MARK).decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as problem:
-        raise _unreadable(path, "has a header that is not UTF-8", "save it as UTF-8: iconv -f LATIN1 -t UTF-8") from (
-            problem
+    line = read_line(source, _LONGEST_HEADER)
+    if b"\x00" in line:
+        raise _unreadable(
+            path, "is not UTF-8 but looks like UTF-16", "say --encoding utf-16-le or utf-16-be, or save it as UTF-8"
         )
+    try:
+        text = line.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as problem:
+        raise _unreadable(
+            path, f"has the byte 0x{line[problem.start]:02x} in its header, which is not UTF-8", _OTHER_ENCODING
+        ) from problem
     if not text.strip():
         raise _unreadable(path, "has no header", "give a table whose first line names its columns")
     if "\r" in text or len(line) == _LONGEST_HEADER:
@@ -96,33 +107,39 @@ def _header(path: Path) -> str:
 
 
 def _require_names(path: Path, names: list[str]) -> None:
-    for name in names:
-        if name and names.count(name) > 1:
-            raise BadTable(
-                f"the header of {path.name} names {name!r} more than once", remedy="rename one of them", value=name
-            )
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise BadTable(
+            f"the header of {path.name} names {', '.join(map(repr, twice))} more than once",
+            remedy="rename all but one of them: it is not clear which one is meant",
+            value=twice[0],
+        )
 
 
-def _check_lines(path: Path, separator: str, cells: int, tell: Tell) -> tuple[int, int]:
-    """How many lines follow the header, and how many of them are ragged; a line that runs on is refused."""
+def _check_lines(
+    path: Path, source: Source, separator: str, cells: int, tell: Tell
+) -> tuple[int, int, tuple[int, int] | None]:
+    """Lines after the header, how many are ragged, and the first byte that is no text; what runs on is refused."""
     known = np.array([_START, 1, 1, 0, 0], dtype=np.int64)
-    for chunk in _chunks(path, tell):
-        _read(chunk, ord(separator), cells, known)
+    decoder, unknown = codecs.getincrementaldecoder("utf-8")(), None
+    for chunk in read_chunks(source, tell):
+        if unknown is None:
+            unknown = _undecodable(decoder, chunk, int(known[_LINE]))
+        _read(np.frombuffer(chunk, dtype=np.uint8), ord(separator), cells, known)
         _require_faultless(path, known)
     if known[_STATE] != _START or known[_CELLS] > 1:
         _read(np.array([_NEWLINE], dtype=np.uint8), ord(separator), cells, known)
         _require_faultless(path, known)
-    return int(known[_LINE]) - 2, int(known[_RAGGED])
+    return int(known[_LINE]) - 2, int(known[_RAGGED]), unknown
 
 
-def _chunks(path: Path, tell: Tell) -> Iterator[npt.NDArray[np.uint8]]:
-    total, done = path.stat().st_size, 0
-    with path.open("rb") as file:
-        file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
-        while chunk := file.read(_CHUNK):
-            yield np.frombuffer(chunk, dtype=np.uint8)
-            done += len(chunk)
-            tell(done, total)
+def _undecodable(decoder: codecs.IncrementalDecoder, chunk: bytes, line: int) -> tuple[int, int] | None:
+    """The line and the value of the first byte that is not UTF-8; `line` is the one the chunk starts in."""
+    try:
+        decoder.decode(chunk)
+    except UnicodeDecodeError as problem:
+        return line + problem.object[: problem.start].count(b"\n"), problem.object[problem.start]
+    return None
 
 
 def _require_faultless(path: Path, known: IntArray) -> None:

@@ -23,6 +23,8 @@ from copriv.records.table import collect, count_rows, read_batches, require_colu
 from copriv.records.target import TargetChoice
 from copriv.vectors import FloatArray, IntArray
 
+_MOST_SHOWN = 6
+
 
 @dataclass(frozen=True, slots=True)
 class OwnerSample:
@@ -50,12 +52,38 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What the user wants from a table."""
+    """What the user wants from a table.
+
+    Args:
+        target: the column to predict, and how it is read.
+        partition: who owns which rows.
+        features: how many principal components.
+        public_rows: how many of the last rows are public; None for `default_public_rows`.
+        skip: columns to leave out.
+    """
 
     target: TargetChoice
     partition: Partition
     features: int = 10
-    public_rows: int = 10_000
+    public_rows: int | None = None
+    skip: tuple[str, ...] = ()
+
+    def named(self) -> list[str]:
+        """The columns that a table must have for this."""
+        return [self.target.name, *self.not_features()]
+
+    def not_features(self) -> list[str]:
+        """The columns besides the target that no model is to use."""
+        return [*([self.partition.column] if self.partition.column else []), *self.skip]
+
+
+def default_public_rows(rows: int) -> int:
+    """How many rows of a table are public if nobody says: a fifth, from 100 to 10,000, and at most half.
+
+    >>> [default_public_rows(rows) for rows in (1, 150, 400, 10_000, 1_000_000)]
+    [0, 75, 100, 2000, 10000]
+    """
+    return min(max(rows // 5, 100), 10_000, rows // 2)
 
 
 def load_consortium(
@@ -77,33 +105,30 @@ def load_consortium(
         dictionary: one that is agreed already, instead of one fitted on public rows.
         tell: is told how many rows of how many are read.
     """
-    named = [plan.target.name, *([plan.partition.column] if plan.partition.column else [])]
-    require_columns(table, named)
+    require_columns(table, plan.named())
     rows = count_rows(table)
     arranged = np.arange(rows, dtype=np.int64) if order is None else order
-    if dictionary is not None and dictionary.target.name != plan.target.name:
-        raise BadInput(
-            f"the dictionary is for the target {dictionary.target.name!r}, not for {plan.target.name!r}",
-            remedy="name its target, or use another dictionary",
-            value=plan.target.name,
-        )
-    private_rows, public_frame = _separate(table, plan, public, arranged, agreed=dictionary is not None)
+    if dictionary is not None:
+        _require_agreement(dictionary, plan)
+    parts = _separate(table, plan, public, arranged, agreed=dictionary is not None)
     left_out: list[LeftOut] = []
     if dictionary is None:
-        dictionary, left_out = fit_dictionary(public_frame, plan.target, plan.features, skip=named[1:])
+        dictionary, left_out = fit_dictionary(parts.public, plan.target, plan.features, skip=plan.not_features())
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
-    shares = divide(plan.partition, None if names is None else names.take(private_rows), private_rows.size)
+    private = parts.private
+    shares = divide(plan.partition, None if names is None else names.take(private), private.size)
     kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
-    owners = tuple(_sample(share, private_rows, features, targets) for share in kept)
+    owners = tuple(_sample(share, private, features, targets) for share in kept)
     notices = (
+        *parts.notices,
         *_about_columns(left_out, dictionary, plan.features if left_out else 0),
         *_about_target(dictionary),
         *_about_use(owners),
-        *_about_rows(small, names, private_rows),
+        *_about_rows(small, names, private),
     )
-    return Intake(dictionary, _public_sample(public_frame, dictionary), owners, notices)
+    return Intake(dictionary, _public_sample(parts.public, dictionary), owners, notices)
 
 
 def take_public(
@@ -120,17 +145,55 @@ def take_public(
     return dictionary, sample, notices
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The private rows in order, the public rows themselves, and what there is to say about it."""
+
+    private: IntArray
+    public: pl.DataFrame
+    notices: tuple[str, ...] = ()
+
+
+def _require_agreement(dictionary: Dictionary, plan: LoadSpec) -> None:
+    if dictionary.target.name != plan.target.name:
+        raise BadInput(
+            f"the dictionary is for the target {dictionary.target.name!r}, not for {plan.target.name!r}",
+            remedy="name its target, or use another dictionary",
+            value=plan.target.name,
+        )
+    for name in plan.skip:
+        if name in dictionary.required_columns():
+            raise BadInput(
+                f"--skip {name}: the agreed dictionary uses this column",
+                remedy="use another dictionary, or do not leave the column out",
+                value=name,
+            )
+
+
 def _separate(
     table: pl.LazyFrame, plan: LoadSpec, public: pl.LazyFrame | None, arranged: IntArray, *, agreed: bool
-) -> tuple[IntArray, pl.DataFrame]:
-    """The private rows in order, and the public rows themselves."""
+) -> _Parts:
+    """Which rows are private, and which are public."""
     if public is not None:
         require_columns(public, [plan.target.name])
-        return arranged, collect(public)
-    rows, wanted = arranged.size, plan.public_rows
-    if wanted == 0 and agreed:
-        return arranged, collect(table.head(0))
-    if wanted < 1:
+        return _Parts(arranged, collect(public))
+    wanted = _public_rows(plan, arranged.size, agreed=agreed)
+    if wanted == 0:
+        return _Parts(arranged, collect(table.head(0)))
+    first = arranged.size - wanted
+    private, last = arranged[:first], arranged[first:]
+    notices = _about_public(plan, arranged.size)
+    if np.array_equal(last, np.arange(first, arranged.size)):
+        return _Parts(private, collect(table.slice(first, wanted)), notices)
+    chosen = pl.LazyFrame({"__row": last.astype(np.uint32)})
+    picked = chosen.join(table.with_row_index("__row"), on="__row", how="left", maintain_order="left")
+    return _Parts(private, collect(picked.drop("__row")), notices)
+
+
+def _public_rows(plan: LoadSpec, rows: int, *, agreed: bool) -> int:
+    """How many of the last rows are public; 0 only if a dictionary is agreed."""
+    wanted = default_public_rows(rows) if plan.public_rows is None else plan.public_rows
+    if wanted < 1 and not (wanted == 0 and agreed):
         raise BadInput(
             f"--public-rows is {wanted}",
             remedy="the dictionary is fitted on public rows: give at least 1, or an agreed one with --dictionary",
@@ -142,12 +205,7 @@ def _separate(
             remedy=f"pass --public-rows with less than {rows}, or a --public file",
             value=wanted,
         )
-    private, last = arranged[: rows - wanted], arranged[rows - wanted :]
-    if np.array_equal(last, np.arange(rows - wanted, rows)):
-        return private, collect(table.slice(rows - wanted, wanted))
-    chosen = pl.LazyFrame({"__row": last.astype(np.uint32)})
-    picked = chosen.join(table.with_row_index("__row"), on="__row", how="left", maintain_order="left")
-    return private, collect(picked.drop("__row"))
+    return wanted
 
 
 def _reduce(
@@ -192,6 +250,13 @@ def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | Non
     return Sample.of_rows(*dictionary.records_of(public))
 
 
+def _about_public(plan: LoadSpec, rows: int) -> tuple[str, ...]:
+    if plan.public_rows is not None:
+        return ()
+    taken = f"the last {default_public_rows(rows):,} of {rows:,} rows are taken as public, which nothing protects"
+    return (f"{taken}: --public-rows N or a --public file says otherwise",)
+
+
 def _about_columns(left_out: list[LeftOut], dictionary: Dictionary, wanted: int) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for column in left_out:
@@ -206,6 +271,11 @@ def _about_target(dictionary: Dictionary) -> list[str]:
     target = dictionary.target
     if not target.categories:
         return []
+    if target.positive is not None:
+        others = " or ".join(map(repr, target.categories[:-1][:_MOST_SHOWN]))
+        more = " or another one" if len(target.categories) > _MOST_SHOWN + 1 else ""
+        read = f"the target {target.name!r} is read as labels: {target.positive!r} is positive, {others}{more} negative"
+        return [f"{read}; --positive VALUE chooses another one"]
     numbered = ", ".join(f"{name} = {place}" for place, name in enumerate(target.categories, start=1))
     return [f"the target {target.name!r} is read as ordinal: {numbered}"]
 
@@ -235,6 +305,6 @@ def _about_rows(small: list[Share], names: Names | None, private_rows: IntArray)
     return notices
 
 
-def _list(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    return ", ".join(names[:_MOST_SHOWN]) + more

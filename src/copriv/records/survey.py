@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from copriv.errors import BadTable
-from copriv.records.column import Column, Kind, raw, text
+from copriv.records.column import COMMA_NUMBER, WRITTEN_DATES, Column, Kind, raw, text
 from copriv.records.ranges import RANGES, is_pattern
 
 _MOST_MISSING = 0.5
@@ -68,9 +68,13 @@ def _examine(public: pl.DataFrame, name: str) -> Column | str:
         return "more than half missing"
     if present.str.contains(r"^https?://").mean() == 1.0:
         return "web address"
-    kind = _kind(public, name, present)
+    kinds = _kinds(public, name, present)
+    if len(kinds) > 1:
+        return f"days that may be {' or '.join(kinds)} (say which by --dates)"
+    kind = kinds[0]
     if kind == "category" and present.n_unique() > max(_FEWEST_TEXTS, _TEXT_SHARE * present.len()):
-        return "free text or identifier"
+        commas = present.str.contains(COMMA_NUMBER).all()
+        return "numbers with a decimal comma (say --decimal ,)" if commas else "free text or identifier"
     if kind == "number" and _numbers_every_row(public[name]):
         return "identifier"
     return _fit(public, name, kind, present)
@@ -87,13 +91,18 @@ def _reason_by_name(public: pl.DataFrame, name: str) -> str | None:
     return "web address" if _ADDRESS.search(name) else None
 
 
-def _kind(public: pl.DataFrame, name: str, present: pl.Series) -> Kind:
-    candidates: tuple[Kind, ...] = ("number", "day", "month")
-    for kind in candidates:
-        understood = public.select(raw(name, public[name].dtype, kind).is_not_null().sum()).item()
-        if understood == present.len():
-            return kind
-    return "category"
+def _kinds(public: pl.DataFrame, name: str, present: pl.Series) -> list[Kind]:
+    """What every cell can be read as; more than one only if it is not clear which number of a date is the month."""
+    dtype = public[name].dtype
+
+    def understood(kind: Kind) -> bool:
+        return bool(public.select(raw(name, dtype, kind).is_not_null().sum()).item() == present.len())
+
+    clear: tuple[Kind, ...] = ("number", "day", "month")
+    for kind in clear:
+        if understood(kind):
+            return [kind]
+    return [kind for kind in WRITTEN_DATES if understood(kind)] or ["category"]
 
 
 def _numbers_every_row(values: pl.Series) -> bool:

@@ -1,68 +1,119 @@
-"""Reading tables: CSV and Parquet, lazily, so that a file may be larger than memory.
+"""Reading tables: CSV, JSON lines, Parquet and Arrow, lazily where the file allows it.
 
-How a file is cut into rows and cells never depends on what is in its rows: a CSV file follows its header, one line a
-record (`csv_file`), and a Parquet file says it itself.
+How a file is cut into rows and cells never depends on what is in its rows: CSV follows its header, one line a record
+(`csv_file`), JSON lines have one object a line (`json_lines`), and Parquet and Arrow files say it themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 import polars as pl
 
 from copriv.errors import BadTable
+from copriv.records.canonical import rewrite
 from copriv.records.csv_file import open_csv
+from copriv.records.file_bytes import PACKED, Tell
+from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.json_lines import open_json_lines
 
-_CSV, _PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
+_CSV, _JSON_LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
+_PARQUET, _ARROW = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
+_UNPACK = {".zst": "unzstd", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 _BATCH_ROWS = 100_000
+_PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
-Tell = Callable[[int, int], None]
 Note = Callable[[str], None]
 
 
 def open_table(
-    path: Path, *, tell: Tell = lambda _done, _total: None, note: Note = lambda _words: None
+    path: Path,
+    form: FileFormat = PLAIN,
+    *,
+    names: Sequence[str] = (),
+    tell: Tell = lambda _done, _total: None,
+    note: Note = lambda _words: None,
 ) -> pl.LazyFrame:
     """A table on disk, not read yet; a file that is missing or no table is refused here.
 
     Args:
-        path: a CSV file, which is checked line by line, or a Parquet file.
+        path: CSV, which is checked line by line; JSON lines; either of them packed by gzip; Parquet; or Arrow.
+        form: what the owner of the file says about how it is written; what does not apply to its kind is ignored.
+        names: the columns that JSON lines are read for, which have no header; all that there are if not given.
         tell: is told how many bytes of how many are checked.
         note: is told what a person should know about the file.
     """
     if not path.is_file():
         raise BadTable(f"there is no file {path}", remedy="check the path", value=str(path))
+    suffix = _suffix(path)
+    if suffix in _CSV:
+        return rewrite(_open_csv(path, form, tell, note), form, numbers=True)
+    if suffix in _JSON_LINES:
+        return rewrite(_open_json_lines(path, form, names, tell, note), form, numbers=False)
+    if suffix in _PARQUET:
+        return rewrite(_open_columns(path, pl.scan_parquet), form, numbers=False)
+    if suffix in _ARROW:
+        return rewrite(_open_columns(path, pl.scan_ipc), form, numbers=False)
+    raise _unknown(path)
+
+
+def _suffix(path: Path) -> str:
+    """What a file is by its name; gzip counts around texts only."""
     suffix = path.suffix.lower()
-    if suffix not in (*_CSV, *_PARQUET):
-        raise BadTable(
-            f"{path.name} is neither CSV nor Parquet by its name",
-            remedy="give a .csv, .tsv or .parquet file",
-            value=path.suffix,
-        )
-    return _open_csv(path, tell, note) if suffix in _CSV else _open_parquet(path)
+    if suffix != PACKED:
+        return suffix
+    inner = Path(path.stem).suffix.lower()
+    return inner if inner in (*_CSV, *_JSON_LINES) else suffix
 
 
-def _open_csv(path: Path, tell: Tell, note: Note) -> pl.LazyFrame:
+def _unknown(path: Path) -> BadTable:
+    suffix = path.suffix.lower()
+    unpack = f"unpack it: {_UNPACK[suffix]} {path.name}" if suffix in _UNPACK else None
+    return BadTable(
+        f"{path.name} is neither CSV nor Parquet by its name, nor Arrow, nor JSON lines",
+        remedy=unpack or "give a .csv, .tsv, .jsonl (each also .gz), .parquet or .feather file",
+        value=path.suffix,
+    )
+
+
+def _open_csv(path: Path, form: FileFormat, tell: Tell, note: Note) -> pl.LazyFrame:
     """Every column as text: what is a number is decided once, on the public rows, not by the first lines of a file."""
-    found = open_csv(path, tell)
+    found = open_csv(path, form, tell)
     if found.ragged:
         note(
             f"{found.ragged:,} lines of {path.name} have more or fewer cells than its header: what they lack is "
             "missing, what is too much is dropped"
         )
+    if found.unknown:
+        line, byte = found.unknown
+        note(
+            f"line {line:,} of {path.name} has the byte 0x{byte:02x}, which is not UTF-8: such letters are read as "
+            "\N{REPLACEMENT CHARACTER}; if the file is not UTF-8, say --encoding latin-1 or cp1252"
+        )
     return found.table
 
 
-def _open_parquet(path: Path) -> pl.LazyFrame:
-    table = pl.scan_parquet(path)
+def _open_json_lines(path: Path, form: FileFormat, names: Sequence[str], tell: Tell, note: Note) -> pl.LazyFrame:
+    found = open_json_lines(path, names, encoding=form.encoding, tell=tell)
+    if found.broken:
+        note(f"lines of {path.name} that are no JSON object: {found.broken:,}; each counts, with every cell missing")
+    if found.unnamed:
+        note(f"no line of {path.name} has {', '.join(map(repr, found.unnamed))}: these cells are missing everywhere")
+    return found.table
+
+
+def _open_columns(path: Path, scan: Callable[[Path], pl.LazyFrame]) -> pl.LazyFrame:
     try:
+        table = scan(path)
         names = table.collect_schema().names()
-    except pl.exceptions.PolarsError as problem:
+        if scan is pl.scan_ipc:
+            table.head(1).collect()  # that a column is named twice shows only here
+    except _PROBLEMS as problem:
         raise BadTable(
             f"{path.name} cannot be read: {_first_line(problem)}",
-            remedy="check that the file is complete and of the format its name says",
+            remedy="check that the file is complete, of the format its name says, and names no column twice",
             value=str(path),
         ) from problem
     if not names:
@@ -79,7 +130,7 @@ def collect(table: pl.LazyFrame) -> pl.DataFrame:
     """Read a (part of a) table into memory; a broken file becomes an error that says so."""
     try:
         return table.collect(engine="streaming")
-    except pl.exceptions.PolarsError as problem:
+    except _PROBLEMS as problem:
         raise _broken(problem) from problem
 
 
@@ -91,7 +142,7 @@ def read_batches(table: pl.LazyFrame, names: Iterable[str], tell: Tell) -> Itera
             yield slice(done, done + batch.height), batch
             done += batch.height
             tell(done, rows)
-    except pl.exceptions.PolarsError as problem:
+    except _PROBLEMS as problem:
         raise _broken(problem) from problem
     if done != rows:
         raise BadTable(
@@ -111,11 +162,11 @@ def require_columns(table: pl.LazyFrame, names: Iterable[str]) -> None:
             raise BadTable(f"the table has no column {name!r}", remedy=hint, value=name)
 
 
-def _broken(problem: Exception) -> BadTable:
+def _broken(problem: BaseException) -> BadTable:
     return BadTable(
         f"the table cannot be read to the end: {_first_line(problem)}", remedy="check that the file is complete"
     )
 
 
-def _first_line(problem: Exception) -> str:
+def _first_line(problem: BaseException) -> str:
     return str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__

@@ -6,6 +6,7 @@ clipped, because a record of unbounded influence cannot be protected.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput, BadTable
-from copriv.records.column import number, place, text
+from copriv.records.column import COMMA_NUMBER, number, place, text
 from copriv.records.ranges import require_name, require_number, require_unique
 from copriv.vectors import FloatArray
 
@@ -29,7 +30,8 @@ class Target(msgspec.Struct, frozen=True):
         kind: a number to regress on, or a label to classify.
         center: public mean, or the value above which a label is positive.
         scale: what a distance of 1 stands for.
-        categories: for an ordinal text, its sorted categories; they stand for 1 … m.
+        categories: for an ordinal text, its sorted categories; they stand for 1 … m. For labels, the positive one is
+            the last.
         levels: for a label, the two values it may take, if it has only two.
     """
 
@@ -51,6 +53,12 @@ class Target(msgspec.Struct, frozen=True):
         require_unique(self.levels, "the dictionary's target: levels")
         for level in self.levels:
             require_number(level, "place", "the dictionary's target: level")
+
+    @property
+    def positive(self) -> str | None:
+        """The category that is the positive label, if one of them is."""
+        last = self.kind == "label" and len(self.categories) - 1 <= self.center
+        return self.categories[-1] if self.categories and last else None
 
     def raw(self, dtype: pl.DataType) -> pl.Expr:
         """The column as a number in its own unit, null where it is missing or not understood."""
@@ -83,12 +91,21 @@ class Target(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TargetChoice:
-    """How the user wants the target read."""
+    """How the user wants the target read.
+
+    Args:
+        name: the column.
+        ordinal: number the sorted categories of a text.
+        positive_above: for labels, numbers above this are positive.
+        labels: whether there are to be two labels, as the logistic loss needs them.
+        positive: for labels, the category that is positive, against all others.
+    """
 
     name: str
     ordinal: bool = False
     positive_above: float | None = None
     labels: bool = False
+    positive: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a name that stands for more than one column."""
@@ -97,6 +114,7 @@ class TargetChoice:
 
 def fit_target(public: pl.DataFrame, choice: TargetChoice) -> Target:
     """Read the target of the public rows and fix its unit."""
+    _require_use(choice)
     dtype = public[choice.name].dtype
     texts = public.select(text(choice.name, dtype).alias(choice.name))[choice.name].drop_nulls()
     draft = Target(choice.name, "label" if choice.labels else "number", 0.0, 1.0, _categories(public, choice, texts))
@@ -111,18 +129,65 @@ def fit_target(public: pl.DataFrame, choice: TargetChoice) -> Target:
     return _as_label(draft, values, choice) if choice.labels else _as_number(draft, values)
 
 
+def _require_use(choice: TargetChoice) -> None:
+    if choice.positive is not None and not choice.labels:
+        raise BadInput(
+            "--positive names a label of the target, which only the logistic loss uses",
+            remedy="add --loss logistic, or leave it out",
+            value=choice.positive,
+        )
+    if choice.positive is not None and (choice.ordinal or choice.positive_above is not None):
+        raise BadInput(
+            "--positive says what is positive, and so does --ordinal or --positive-above",
+            remedy="give one of them",
+            value=choice.positive,
+        )
+
+
 def _categories(public: pl.DataFrame, choice: TargetChoice, texts: pl.Series) -> tuple[str, ...]:
+    """Of a text, the categories in the order in which they stand for numbers."""
     numbers = int(public.select(number(choice.name, public[choice.name].dtype).is_not_null().sum()).item())
     if numbers == texts.len():
         return ()
+    found = tuple(sorted(texts.unique().to_list()))
     if choice.ordinal:
-        return tuple(sorted(texts.unique().to_list()))
-    examples = ", ".join(repr(value) for value in sorted(texts.unique().to_list())[:3])
-    raise BadTable(
-        f"the target {choice.name!r} is not numeric: {examples} …",
-        remedy="name a numeric column, or pass --ordinal to number its sorted categories 1, 2, 3 …",
-        value=choice.name,
-    )
+        return found
+    if choice.positive is not None:
+        return _with_last(found, choice.positive)
+    if choice.labels and choice.positive_above is None and len(found) == 2:
+        return found
+    raise _not_numeric(choice, found)
+
+
+def _with_last(categories: tuple[str, ...], positive: str) -> tuple[str, ...]:
+    if positive.strip() not in categories:
+        raise BadInput(
+            f"--positive {positive} is no category of the target in the public rows",
+            remedy=f"name one of {_list(categories)}",
+            value=positive,
+        )
+    return (*(name for name in categories if name != positive.strip()), positive.strip())
+
+
+def _not_numeric(choice: TargetChoice, categories: tuple[str, ...]) -> BadTable:
+    problem = f"the target {choice.name!r} is not numeric: {_list(categories)}"
+    if all(re.search(COMMA_NUMBER, each) for each in categories):
+        return BadTable(problem, remedy="if these are numbers with a decimal comma, say --decimal ,", value=choice.name)
+    if choice.labels:
+        remedy = f"it has {len(categories)} categories: say by --positive VALUE which one is told from all others"
+    else:
+        two = (
+            " for one of two labels" if len(categories) == 2 else " --positive VALUE for one of them against all others"
+        )
+        remedy = (
+            "name a numeric column, or pass --ordinal to number its sorted categories 1, 2, 3 …, or predict the "
+            f"probability of a label: --loss logistic{two}"
+        )
+    return BadTable(problem, remedy=remedy, value=choice.name)
+
+
+def _list(categories: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, categories[:3])) + (" …" if len(categories) > 3 else "")
 
 
 def _as_number(draft: Target, values: FloatArray) -> Target:
@@ -140,6 +205,8 @@ def _as_number(draft: Target, values: FloatArray) -> Target:
 
 def _as_label(draft: Target, values: FloatArray, choice: TargetChoice) -> Target:
     levels = np.unique(values)
+    if draft.categories and choice.positive is not None and levels.size > 1:
+        return msgspec.structs.replace(draft, center=len(draft.categories) - 0.5)
     if choice.positive_above is not None:
         if not levels[0] <= choice.positive_above < levels[-1]:
             raise BadInput(
@@ -151,7 +218,24 @@ def _as_label(draft: Target, values: FloatArray, choice: TargetChoice) -> Target
     if levels.size != 2:
         raise BadInput(
             f"the logistic loss needs a target with two values, and {choice.name!r} has {levels.size}",
-            remedy="pass --positive-above X to make two of them",
+            remedy="choose another target" if levels.size < 2 else "pass --positive-above X to make two of them",
             value=int(levels.size),
         )
+    _require_larger(choice, levels)
     return msgspec.structs.replace(draft, center=float(levels.mean()), levels=tuple(levels.tolist()))
+
+
+def _require_larger(choice: TargetChoice, levels: FloatArray) -> None:
+    """Of two numbers the larger is positive; refuse a choice that says otherwise."""
+    if choice.positive is None or _number_of(choice.positive) == levels[1]:
+        return
+    raise BadInput(
+        f"--positive {choice.positive}: of the two values {levels[0]:g} and {levels[1]:g}, the larger is positive",
+        remedy=f"leave it out, or say --positive {levels[1]:g}",
+        value=choice.positive,
+    )
+
+
+def _number_of(given: str) -> object:
+    """What a text is as a number, read as a cell is; None if it is none."""
+    return pl.DataFrame({"given": [given]}).select(number("given", pl.String())).item()

@@ -2,29 +2,78 @@
 
 from __future__ import annotations
 
+import msgspec
+from rich.console import Console
+
 from copriv.planning.advice import Advice
 from copriv.planning.break_even import LARGEST_EPSILON, MOST_OWNERS, BreakEven, Turn
-from copriv.privacy.guarantee import Guarantee
+from copriv.planning.scenario import Scenario
+from copriv.privacy.guarantee import ADJACENCY, UNIT
 
 _HEADS = {"join": "Join", "stay": "Stay alone", "either": "Too close to call"}
 
 
-def explain(verdict: Advice, turning: BreakEven, guarantee: Guarantee, owners: int) -> str:
+class VerdictTold(msgspec.Struct):
+    """Everything that `copriv verdict` says. Not private: it stays at home."""
+
+    verdict: str
+    alone: float
+    alone_standard_error: float
+    joint: float
+    interval: tuple[float, float]
+    ratio_interval: tuple[float, float]
+    public: float
+    break_even_epsilon: float | None
+    break_even_epsilon_interval: tuple[float | None, float | None]
+    break_even_owners: int | None
+    break_even_owners_interval: tuple[int | None, int | None]
+    owners: int
+    records: int
+    others: tuple[int, ...]
+    epsilon: float | tuple[float, float]
+    delta: float
+    words: str
+    caveats: list[str]
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+
+def show_verdict(told: VerdictTold, console: Console) -> None:
+    """Print what to do and the figures that it rests on."""
+    lines = [
+        told.words,
+        f"  your own model      ψ = {told.alone:.2e} ± {told.alone_standard_error:.1e} on all records, estimated",
+        f"  the joint model     ψ = {told.joint:.2e} forecast, {told.interval[0]:.1e} to {told.interval[1]:.1e}",
+        f"  joint over own      {told.ratio_interval[0]:.2g} to {told.ratio_interval[1]:.2g}: joining pays below 1",
+        f"  the public model    ψ = {told.public:.2e} expected",
+        *(f"  note: {caveat}" for caveat in told.caveats),
+        f"  unit: one {told.unit}; adjacency: {told.adjacency}. Your figures stay at home: they are not private.",
+    ]
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def explain(verdict: Advice, turning: BreakEven, scenario: Scenario) -> str:
     """What an owner can act on, in two or three sentences."""
     low, high = verdict.interval
     told = (
-        f"{_HEADS[verdict.advice]}: with {owners} owners at {_promise(guarantee)}, the joint model should be "
+        f"{_HEADS[verdict.advice]}: with {scenario.owners} owners at {_promise(scenario)}, the joint model should be "
         f"{_percent(verdict.joint.relative_fitness)} off the best one ({_percent(low)} to {_percent(high)}), "
         f"your own is {_percent(verdict.alone.psi)} off."
     )
     public = " The public rows alone should give a better model than yours."
     better = public if verdict.alone.public < verdict.alone.psi else ""
-    return f"{told}{better} {explain_turning(turning, guarantee, owners)}"
+    return f"{told}{better} {explain_turning(turning, scenario)}"
 
 
-def explain_turning(turning: BreakEven, guarantee: Guarantee, owners: int) -> str:
-    """The break-even ε and number of others."""
-    return f"With {owners} owners, {_from_epsilon(turning.epsilon)}; at {_promise(guarantee)}, {_from(turning.owners)}."
+def explain_turning(turning: BreakEven, scenario: Scenario) -> str:
+    """The break-even ε and number of others; where budgets differ, ε is the largest, and all are scaled."""
+    low, high = scenario.epsilon_range
+    budgets = "" if low == high else " (the largest; the others in proportion)"
+    return (
+        f"With {scenario.owners} owners, {_from_epsilon(turning.epsilon)}{budgets}; at {_promise(scenario)}, "
+        f"{_from(turning.owners)}."
+    )
 
 
 def _from_epsilon(turn: Turn) -> str:
@@ -50,8 +99,10 @@ def _or_more(value: float | None, most: float) -> str:
     return f"more than {most:g}" if value is None else f"{value:g}"
 
 
-def _promise(guarantee: Guarantee) -> str:
-    return f"ε = {guarantee.epsilon:g}" + ("" if guarantee.pure else f", δ = {guarantee.delta:g}")
+def _promise(scenario: Scenario) -> str:
+    low, high = scenario.epsilon_range
+    epsilon = f"ε = {low:g}" if low == high else f"ε = {low:g} to {high:g}"
+    return epsilon + ("" if scenario.delta == 0 else f", δ = {scenario.delta:g}")
 
 
 def _percent(share: float) -> str:

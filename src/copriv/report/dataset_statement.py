@@ -7,7 +7,7 @@ says what of it may be passed on.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,8 +24,9 @@ from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount, Guarantee, Measure
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
-from copriv.report.ledger_history import NOT_NOTED, Event, history, learner_name, study_name
+from copriv.report.ledger_history import NOT_NOTED, LedgerEvent, history, learner_name, study_name
 from copriv.report.statement import render
 
 FOR_WHOM = (
@@ -156,6 +157,30 @@ def write_dataset_statements(statements: Sequence[DatasetStatement], folder: Pat
     return [folder / name for name in contents]
 
 
+def statement_lines(told: DatasetStatement) -> Iterator[str]:
+    """A statement for a terminal."""
+    yield f"what the records of {plain(told.owner)} have lost; stated {told.date} by copriv {told.copriv}"
+    lost = f"ε = {told.spent.epsilon:.6g}, δ = {told.spent.delta:g}"
+    yield f"  lost      {lost} for any one {told.unit} ({told.adjacency})"
+    if told.promised is None or told.left is None:
+        yield "  promised  no budget is declared: spending is noted"
+    else:
+        yield f"  promised  ε = {told.promised.epsilon:g}, δ = {told.promised.delta:g}; left: ε = {told.left:.6g}"
+    if told.weakness:
+        yield f"  beware    {told.weakness}"
+    for account in told.accounts:
+        left = "no limit" if account.left is None else f"{account.left:.12g} left"
+        yield f"  account   {account.currency}: {account.spent:.12g} spent, {left}"
+    for study in told.studies:
+        spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {study.answers} answers"
+        who = f"{study.study}, learner: {study.learner}, approved by {plain(study.approved_by)}"
+        yield f"  study     {who}: {spent}, {study.first or 'no answer yet'}"
+    for change in told.changes:
+        yield f"  signed    {change.date}: {change.words}"
+    for words in told.public:
+        yield f"  public    {words}"
+
+
 def _delta(book: LedgerState) -> float:
     """At which what is spent is stated: 0 as long as only Laplace noise was added."""
     gaussian = "rho" in book.accounts and book.accounts["rho"].spent
@@ -174,7 +199,7 @@ def _studies(book: LedgerState) -> list[str]:
     return list(dict.fromkeys([*book.enrolled, *(study_of(account) for account in book.studies)]))
 
 
-def _study(book: LedgerState, digest: str, events: Sequence[Event]) -> StudyStated:
+def _study(book: LedgerState, digest: str, events: Sequence[LedgerEvent]) -> StudyStated:
     enrolled = book.enrolled.get(digest)
     dates = [event.date for event in events if event.terms == digest and event.event in {"answer", "charge"}]
     amounts = [amount for account, amount in book.studies.items() if study_of(account) == digest]
@@ -203,7 +228,7 @@ def _loss(book: LedgerState, amounts: Sequence[Amount], rho: int) -> Loss:
     return Loss(pure + spent_epsilon(Amount(rho, "rho"), guarantee, accountant), delta)
 
 
-def _change(event: Event) -> Change:
+def _change(event: LedgerEvent) -> Change:
     return Change(event.date, event.event, event.words, event.person)
 
 

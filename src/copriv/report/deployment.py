@@ -68,15 +68,7 @@ def describe_deployment(facts: Facts) -> Deployment:
             "data_product_type": facts.kind,
             "publication_date": facts.date[:10],
         },
-        "dp_flavor": {
-            "name": flavor(facts.accountants, facts.delta),
-            "input_metric": f"number of records that are replaced ({ADJACENCY})",
-            "bound_on_input_distance": 1,
-            "output_measure": "ε of Laplace noise, ρ or the privacy loss distribution of Gaussian noise",
-            "bound_on_output_distance": {"epsilon": facts.epsilon, "delta": facts.delta},
-            "data_domain": "tables of records, one owner's each",
-            "unprotected_quantities": _UNPROTECTED,
-        },
+        "dp_flavor": _flavor_section(facts),
         "privacy_loss": {
             "privacy_unit": UNIT,
             "privacy_unit_description": "one row of one owner; a person with several rows loses on each of them",
@@ -102,6 +94,19 @@ def describe_deployment(facts: Facts) -> Deployment:
                 + "; ".join(rows.words for rows in facts.public)
             ),
         },
+    }
+
+
+def _flavor_section(facts: Facts) -> Section:
+    """What is promised, in the registry's terms."""
+    return {
+        "name": flavor(facts.accountants, facts.delta),
+        "input_metric": f"number of records that are replaced ({ADJACENCY})",
+        "bound_on_input_distance": 1,
+        "output_measure": "ε of Laplace noise, ρ or the privacy loss distribution of Gaussian noise",
+        "bound_on_output_distance": {"epsilon": facts.epsilon, "delta": facts.delta},
+        "data_domain": "tables of records, one owner's each",
+        "unprotected_quantities": _UNPROTECTED,
     }
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from copriv.owner.owner import account_of
-from copriv.planning.training_plan import Noise, TrainingPlan
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
-from copriv.privacy.weakness import weakness
-from copriv.protocol.commitment import Commitment
-from copriv.protocol.public_rows import PublicRows
-from copriv.records.load import Intake
+from copriv.protocol.commitment import weakest
 from copriv.rules.paper import rho_from_step
-from copriv.runtime.local import Consortium, Findings, Watch
+from copriv.runtime.local_dataset import DatasetSpending
+from copriv.runtime.local_run import LocalRun
 
 NOT_PRIVATE = (
     "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public and path are measured on the records "
@@ -60,19 +55,6 @@ class Public(msgspec.Struct):
     relative_fitness: float
 
 
-class DatasetSpending(msgspec.Struct):
-    """What the records of a file have lost in all their studies, this one included, and where that is kept."""
-
-    ledger: str
-    epsilon: float
-    delta: float
-    budget: float | None
-    studies: int
-    weakness: str | None = None
-    unit: str = UNIT
-    adjacency: str = ADJACENCY
-
-
 class Figures(msgspec.Struct):
     """Everything about a run that is a number."""
 
@@ -113,25 +95,7 @@ class Figures(msgspec.Struct):
     dataset: DatasetSpending | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished run, before it is told."""
-
-    intake: Intake
-    study: TrainingPlan
-    consortium: Consortium
-    watch: Watch
-    findings: Findings
-    noise: Noise
-    seed: int
-    folder: str
-    seconds: float
-    name: str
-    learner: str
-    public: PublicRows
-
-
-def figures(run: Run) -> Figures:
+def figures(run: LocalRun) -> Figures:
     """The figures of a run."""
     terms, findings = run.study.terms, run.findings
     calibration = run.study.commitments[0].calibration
@@ -163,29 +127,24 @@ def figures(run: Run) -> Figures:
         limit=terms.limit,
         regularization=terms.regularization,
         central=terms.central,
-        seed=run.seed,
+        seed=run.job.request.seed or 0,
         terms=terms.digest(),
         refused=len(run.watch.refusals),
-        run_folder=run.folder,
+        run_folder=str(run.job.folder or ""),
         notices=list(run.intake.notices),
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
+        dataset=run.dataset,
     )
 
 
-def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
-    """Why the promise of some owner means little; None if all of them mean something."""
-    found = (weakness(each.calibration.guarantee, size) for each, size in zip(commitments, records, strict=True))
-    return next((words for words in found if words), None)
-
-
-def _public(run: Run) -> Public | None:
+def _public(run: LocalRun) -> Public | None:
     if run.intake.public is None or run.findings.public is None:
         return None
     return Public(run.intake.public.records, run.findings.public)
 
 
-def spending(run: Run) -> list[Spending]:
+def spending(run: LocalRun) -> list[Spending]:
     """What each owner's ledger says."""
     entries = []
     for owner, commitment, ledger in zip(run.intake.owners, run.study.commitments, run.consortium.ledgers, strict=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+from pathlib import Path
+
 import msgspec
 from rich.console import Console
 from rich.table import Table
@@ -25,12 +28,15 @@ class PublicTold(msgspec.Struct):
 
 
 class Varying(msgspec.Struct):
-    """The forecast for one value of what is varied (with `join`, of ε), for owners all alike."""
+    """The forecast for one value of what is varied (with `join`, of ε).
+
+    Owners that differ keep their pattern: `value` is then the largest ε, or the records of the median owner.
+    """
 
     value: float
     owners: int
     records: int
-    epsilon: float
+    epsilon: float | tuple[float, float]
     relative_fitness: float
     interval: tuple[float, float]
     alone: float
@@ -44,6 +50,7 @@ class ForecastTold(msgspec.Struct):
 
     relative_fitness: float
     interval: tuple[float, float]
+    standard_error: float
     alone: float
     verdict: str
     rule: str
@@ -52,14 +59,16 @@ class ForecastTold(msgspec.Struct):
     mechanism: str
     clip: float
     horizon: int
+    box: float
     owners: int
     records: int
-    epsilon: float
+    epsilon: float | tuple[float, float]
     delta: float
     loss: str
     public: PublicTold
     heterogeneity: float
     target: str
+    seed: int
     caveats: list[str]
     notices: list[str]
     unit: str = UNIT
@@ -67,7 +76,6 @@ class ForecastTold(msgspec.Struct):
     varied: str | None = None
     table: list[Varying] = []
     files: list[str] = []
-    seconds: float = 0.0
 
 
 def show(told: ForecastTold, console: Console) -> None:
@@ -84,7 +92,7 @@ def show(told: ForecastTold, console: Console) -> None:
     step = "" if told.step is None else f", step {told.step:.3g}"
     console.print(
         f"rule {told.rule}: at most {told.answers_per_owner} answers an owner{step}, clip {told.clip:.3g}, "
-        f"{told.mechanism} noise; ε = {told.epsilon:g}, δ = {told.delta:g} for one {told.unit} ({told.adjacency})"
+        f"{told.mechanism} noise; ε = {_range(told.epsilon)}, δ = {told.delta:g} for one {told.unit} ({told.adjacency})"
     )
     for caveat in told.caveats:
         console.print(f"note: {caveat}", style="dim", highlight=False)
@@ -93,6 +101,14 @@ def show(told: ForecastTold, console: Console) -> None:
     console.print(_VERDICTS[told.verdict], style="bold")
     for file in told.files:
         console.print(file, style="dim", highlight=False)
+
+
+def write(told: ForecastTold, folder: Path) -> None:
+    """Draw what was varied into a folder, and note the files."""
+    from copriv.report.what_if import draw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    told.files = [str(path) for path in draw(told, folder)]
 
 
 def _varied(told: ForecastTold) -> Table:
@@ -112,12 +128,30 @@ def _where_joining_pays(told: ForecastTold) -> Table:
     title = f"N owners of {told.table[0].records:,} records, over ε: {key}"
     table = Table(title=title, title_justify="left")
     table.add_column("N", justify="right")
-    for epsilon in sorted({row.epsilon for row in told.table}):
+    for epsilon in sorted({row.value for row in told.table}):
         table.add_column(f"{epsilon:g}", justify="center")
     for owners in sorted({row.owners for row in told.table}):
-        rows = sorted((row for row in told.table if row.owners == owners), key=lambda row: row.epsilon)
+        rows = sorted((row for row in told.table if row.owners == owners), key=lambda row: row.value)
         table.add_row(str(owners), *(_MARKS[row.verdict] for row in rows))
     return table
+
+
+def as_html(told: ForecastTold) -> str:
+    """The forecast in a notebook: one small table."""
+    low, high = told.interval
+    rows = (
+        ("joint, private", _number(told.relative_fitness), f"95 %: {_number(low)} to {_number(high)}"),
+        ("alone, median owner", _number(told.alone), ""),
+        ("public rows only", _number(told.public.relative_fitness), f"{told.public.rows:,} rows"),
+    )
+    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    about = f"rule {told.rule}, {told.mechanism} noise, ε = {_range(told.epsilon)}, δ = {told.delta:g}"
+    words = f"{about} for one {told.unit} ({told.adjacency}). {_VERDICTS[told.verdict]}"
+    return f"<table><tr><th>model</th><th>expected ψ</th><th></th></tr>{cells}</table><p>{html.escape(words)}</p>"
+
+
+def _range(epsilon: float | tuple[float, float]) -> str:
+    return f"{epsilon[0]:g} to {epsilon[1]:g}" if isinstance(epsilon, tuple) else f"{epsilon:g}"
 
 
 def _number(value: float) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
@@ -28,7 +30,7 @@ class Sent(msgspec.Struct):
     values: tuple[float, ...] | None
 
 
-class Event(msgspec.Struct):
+class LedgerEvent(msgspec.Struct):
     """One thing that happened.
 
     Args:
@@ -62,7 +64,27 @@ class Event(msgspec.Struct):
     sent: Sent | None = None
 
 
-def history(ledger: SqliteLedger, *, values: bool) -> list[Event]:
+class LedgerHistory(msgspec.Struct):
+    """Everything that happened in one ledger."""
+
+    ledger: str
+    owner: str
+    events: list[LedgerEvent]
+
+
+def read_history(path: Path, *, values: bool) -> LedgerHistory:
+    """The history of the ledger in a file; with `values`, also the numbers that left."""
+    with closing(SqliteLedger(path)) as ledger:
+        return LedgerHistory(str(path), ledger.book().owner, history(ledger, values=values))
+
+
+def history_lines(told: LedgerHistory) -> Iterator[str]:
+    """The same for a terminal."""
+    yield f"the ledger {told.ledger} of {plain(told.owner)}; times are UTC, every price is for any one record"
+    yield from lines(told.events)
+
+
+def history(ledger: SqliteLedger, *, values: bool) -> list[LedgerEvent]:
     """Everything that happened, oldest first; with `values`, also the numbers that left."""
     entries, book = list(ledger.entries()), ledger.book()
     answers = {entry.body.query: entry for entry in entries if isinstance(entry.body, Answered)}
@@ -97,12 +119,12 @@ def _undated(entries: Iterable[Entry]) -> str:
     return f"before {first[:10]}" if first else NOT_NOTED
 
 
-def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | None, *, values: bool) -> Event:
+def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | None, *, values: bool) -> LedgerEvent:
     digest, amount = study_of(charge.study), Amount(charge.nano, charge.measure)
     sent, words = (None, "charged, and no answer is kept here")
     if payload is not None:
         sent, words = _sent(payload, _kind(charge.study, book.enrolled.get(digest)), values=values)
-    return Event(
+    return LedgerEvent(
         number=dated.sequence,
         date=dated.at,
         event="charge" if payload is None else "answer",
@@ -137,18 +159,18 @@ def _noise(release: Release) -> str:
     return f"{plain(release.mechanism)} noise of scale {release.scale:.3g}"
 
 
-def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> Event:
+def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> LedgerEvent:
     if isinstance(body, Enrolled):
         return _enrolled(entry, body)
     if isinstance(body, Version):
         words = f"a new version of the records, signed off by {plain(body.signed_off_by)}; the spending stays"
-        return Event(entry.sequence, entry.at, "version", words, person=body.signed_off_by)
+        return LedgerEvent(entry.sequence, entry.at, "version", words, person=body.signed_off_by)
     signed = "" if isinstance(body, Genesis) else f", signed off by {plain(body.signed_off_by)}"
     opened = isinstance(body, Genesis)
     declared = body.nano_epsilon < OPEN
     commitment = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
     words = f"{'' if opened else 'a new promise: '}{commitment} for any one {UNIT} ({ADJACENCY}){signed}"
-    return Event(
+    return LedgerEvent(
         number=entry.sequence,
         date=entry.at,
         event="opened" if opened else "epoch",
@@ -159,9 +181,9 @@ def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> Event:
     )
 
 
-def _enrolled(entry: Entry, body: Enrolled) -> Event:
+def _enrolled(entry: Entry, body: Enrolled) -> LedgerEvent:
     public = "" if body.public is None else f"; {body.public.words}"
-    return Event(
+    return LedgerEvent(
         number=entry.sequence,
         date=entry.at,
         event="enrolled",
@@ -173,7 +195,7 @@ def _enrolled(entry: Entry, body: Enrolled) -> Event:
     )
 
 
-def lines(events: Iterable[Event]) -> Iterator[str]:
+def lines(events: Iterable[LedgerEvent]) -> Iterator[str]:
     """The events for a terminal, one a line, and one more for the numbers of an answer if they are there."""
     for event in events:
         asked = f"{event.study}, {event.learner}: " if event.study else ""

@@ -6,28 +6,19 @@ their answers, so all of it may be passed on.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from copriv.learner.checkpoint import Entry, Expelled
-from copriv.learner.evaluation import Evaluation
-from copriv.learner.roster import Roster, meetings_of
-from copriv.privacy.accounting import Accountant
+from copriv.learner.roster import meetings_of
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.privacy.guarantee import Amount
+from copriv.protocol.commitment import Commitment, commitment_of, weakest
 from copriv.protocol.meeting import Hello
-from copriv.protocol.study_file import StudyFile
-from copriv.protocol.terms import Terms
-from copriv.records.dictionary import Dictionary
-from copriv.report.figures import GuaranteeShown, Spending, weakest
-from copriv.report.model_file import ModelFile, Promised, write_model
-from copriv.report.run_folder import shut
+from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.model_file import ModelFile, Promised, read_model, write_model
 from copriv.report.statement import (
     ExpelledStatement,
     Heading,
@@ -36,8 +27,8 @@ from copriv.report.statement import (
     owner_statement,
     write_statement,
 )
-from copriv.schedule.trace import Trace
-from copriv.vectors import FloatArray
+from copriv.runtime.learner_outcome import Archive, JointRun, Kept
+from copriv.runtime.local_folder import shut
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
@@ -90,53 +81,10 @@ class JointFigures(msgspec.Struct):
     weakness: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JointRun:
-    """A finished study, before it is told; the roster has those that are left, the log every meeting."""
-
-    study: StudyFile
-    roster: Roster
-    expelled: Sequence[Expelled]
-    log: Sequence[Entry]
-    model: FloatArray
-    evaluation: Evaluation | None
-    evaluated: Mapping[str, int]
-    seconds: float
-    folder: Path
-
-    @property
-    def terms(self) -> Terms:
-        """The study's terms."""
-        return self.study.terms
-
-    def dictionary(self) -> Dictionary:
-        """The study's dictionary."""
-        return Dictionary.from_study(self.study.dictionary)
-
-    def meetings(self) -> list[Entry]:
-        """The meetings with those that are left."""
-        return [entry for entry in self.log if entry.owner in self.roster.names]
-
-    def trace(self) -> Trace:
-        """Who was met when, of those that are left: the schedule that another run may replay."""
-        places = {name: place for place, name in enumerate(self.roster.names)}
-        meetings = self.meetings()
-        met = [places[entry.owner] for entry in meetings]
-        return Trace.of([entry.time for entry in meetings], met, owners=len(places))
-
-    def shown_out(self) -> list[ShownOut]:
-        """Who was caught, as it is shown."""
-        given = Counter(entry.owner for entry in self.log if entry.outcome == "answer")
-        taken_out = {out.owner: given[out.owner] if out.number else 0 for out in self.expelled}
-        return [ShownOut(out.owner, out.number, taken_out[out.owner], out.why) for out in self.expelled]
-
-
 def joint_figures(run: JointRun) -> JointFigures:
     """The figures of a finished study."""
     terms, dictionary, spent = run.terms, run.dictionary(), _spending(run)
-    refusals = [entry.outcome for entry in run.log if entry.outcome != "answer"]
-    met = len(run.meetings())
-    found = run.evaluation
+    refusals, met, found = run.refusals(), len(run.meetings()), run.evaluation
     return JointFigures(
         study=terms.name,
         owners=len(spent),
@@ -160,7 +108,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         terms=terms.digest(),
         seconds=run.seconds,
         run_folder=str(run.folder),
-        expelled=run.shown_out(),
+        expelled=_shown_out(run),
         weakness=weakest(
             [commitment_of(hello, terms) for hello in run.roster.owners], [each.records for each in spent]
         ),
@@ -211,11 +159,24 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
     return paths
 
 
-def commitment_of(hello: Hello, terms: Terms) -> Commitment:
-    """What an owner promises, worked out from what it said of itself."""
-    guarantee = Guarantee(hello.nano_epsilon, hello.delta)
-    accountant: Accountant = "zcdp" if hello.accountant == "zcdp" else "pld"
-    return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
+def _write_run(run: JointRun) -> JointFigures:
+    figures = joint_figures(run)
+    write_joint(run, figures)
+    return figures
+
+
+def _read_run(folder: Path) -> Kept[JointFigures]:
+    figures = msgspec.json.decode((folder / "run.json").read_bytes(), type=JointFigures)
+    return Kept(figures, read_model(folder / "model.json").theta, tuple(out.owner for out in figures.expelled))
+
+
+ARCHIVE = Archive(_write_run, _read_run)
+
+
+def _shown_out(run: JointRun) -> list[ShownOut]:
+    """Who was caught, as it is shown."""
+    taken_out = run.taken_out()
+    return [ShownOut(out.owner, out.number, taken_out[out.owner], out.why) for out in run.expelled]
 
 
 def _spending(run: JointRun) -> list[Spending]:

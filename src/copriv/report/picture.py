@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from copriv.report.figures import Figures
+from copriv.report.sentence import many
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -17,6 +18,7 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     with plt.rc_context(
         {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "copriv"}
@@ -32,6 +34,7 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
             if value is not None and value > _FLOOR:
                 axes.axhline(value, color=colour, linestyle=style, label=label)
         axes.set_xlabel("meeting k")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel("relative fitness ψ(θ$_L$)")
         axes.set_title(_title(figures), fontsize=10, loc="left")
         axes.grid(visible=True, which="major", alpha=0.25)
@@ -55,4 +58,5 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
 def _title(figures: Figures) -> str:
     promise = f"ε = {figures.guarantee.epsilon:g}, δ = {figures.guarantee.delta:g} per {figures.guarantee.unit}"
     simulated = "" if figures.noise == "secure" else ", simulated"
-    return f"{figures.owners} owners, {figures.records:,} records, {promise} ({figures.guarantee.adjacency}){simulated}"
+    who = f"{many(figures.owners, 'owner')}, {many(figures.records, 'record')}"
+    return f"{who}, {promise} ({figures.guarantee.adjacency}){simulated}"

@@ -5,6 +5,15 @@ from __future__ import annotations
 from copriv.report.figures import Figures
 
 
+def many(count: int, what: str) -> str:
+    """A number of things, or one.
+
+    >>> many(1, "owner"), many(1200, "owner")
+    ('1 owner', '1,200 owners')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def explain(figures: Figures) -> str:
     """What a newcomer can act on."""
     if figures.public is None:

@@ -20,7 +20,8 @@ from copriv.protocol.commitment import Commitment
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
-from copriv.report.figures import Run, Spending, spending
+from copriv.report.figures import Spending, spending
+from copriv.runtime.local_run import LocalRun
 
 PROTECTED = (
     (
@@ -131,9 +132,9 @@ class Statement(msgspec.Struct):
     expelled: list[ExpelledStatement] = []
 
 
-def state(run: Run, date: str) -> Statement:
+def state(run: LocalRun, date: str) -> Statement:
     """The statement of a finished run on one machine."""
-    heading = Heading(run.name, run.learner, date, run.public)
+    heading = Heading(run.origin.name, run.origin.learner, date, run.origin.public)
     return make_statement(heading, run.study.terms.digest(), run.noise, _owners(run))
 
 
@@ -188,6 +189,33 @@ def _facts(heading: Heading, owners: Sequence[OwnerStatement]) -> Facts:
     )
 
 
+def describe(statement: Statement) -> str:
+    """The statement as text."""
+    lines = [
+        f"Privacy statement of {statement.study}, {statement.date}, copriv {statement.copriv}",
+        f"unit: one {statement.unit}; adjacency: {statement.adjacency}; noise: {_noise(statement)}",
+        *(
+            f"{owner.owner}: ε = {owner.epsilon:g}, δ = {owner.delta:g} promised, ε = {owner.epsilon_spent:.6g} spent, "
+            f"{owner.answers} of {owner.most_answers} answers, {owner.mechanism} noise of scale {owner.scale:.4g}"
+            for owner in statement.owners
+        ),
+        statement.public.words,
+        *([f"warning: {statement.weakness}"] if statement.weakness else []),
+        statement.about,
+    ]
+    for title, words in (
+        ("Protected:", statement.protected),
+        ("Not protected:", statement.not_protected),
+        ("Assumed:", statement.assumed),
+    ):
+        lines += [title, *(f"- {each}" for each in words)]
+    return "\n".join(lines)
+
+
+def _noise(statement: Statement) -> str:
+    return "secure" if statement.private else f"{statement.noise}: simulated, not private, this run protects nobody"
+
+
 def write_statement(statement: Statement, folder: Path) -> Sequence[Path]:
     """privacy.json for programs and privacy.html for people."""
     page = render("privacy.html", statement)
@@ -226,7 +254,7 @@ def owner_statement(spent: Spending, commitment: Commitment) -> OwnerStatement:
     )
 
 
-def _owners(run: Run) -> list[OwnerStatement]:
+def _owners(run: LocalRun) -> list[OwnerStatement]:
     return [
         owner_statement(spent, commitment)
         for spent, commitment in zip(spending(run), run.study.commitments, strict=True)

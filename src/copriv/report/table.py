@@ -6,8 +6,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from copriv.report.figures import DatasetSpending, Figures, Spending
-from copriv.report.sentence import explain
+from copriv.report.figures import Figures, Spending
+from copriv.report.sentence import explain, many
+from copriv.runtime.local_dataset import DatasetSpending
 
 _MOST_OWNERS = 12
 
@@ -33,8 +34,12 @@ def _in_all(spent: DatasetSpending) -> str:
     budget = "no budget is declared" if spent.budget is None else f"the budget is ε = {spent.budget:g}"
     return (
         f"these records have lost ε = {spent.epsilon:.6g}, δ = {spent.delta:g} in all, for any one {spent.unit} "
-        f"({spent.adjacency}), in {spent.studies} studies; {budget}; ledger: {spent.ledger}"
+        f"({spent.adjacency}), in {_studies(spent.studies)}; {budget}; ledger: {spent.ledger}"
     )
+
+
+def _studies(count: int) -> str:
+    return "1 study" if count == 1 else f"{count:,} studies"
 
 
 def _fitness(figures: Figures) -> Table:
@@ -42,8 +47,8 @@ def _fitness(figures: Figures) -> Table:
     table.add_column("model")
     table.add_column("relative fitness ψ", justify="right")
     table.add_column("")
-    table.add_row("joint, private", _number(figures.relative_fitness), f"after {figures.horizon:,} meetings")
-    note = f"{figures.alone.gaining} of {figures.owners} owners gain by joining"
+    table.add_row("joint, private", _number(figures.relative_fitness), f"after {many(figures.horizon, 'meeting')}")
+    note = f"{figures.alone.gaining} of {many(figures.owners, 'owner')} gain by joining" if figures.owners > 1 else ""
     table.add_row("alone, median owner", _number(figures.alone.median), note)
     if figures.public is not None:
         table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")

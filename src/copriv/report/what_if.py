@@ -16,6 +16,11 @@ from copriv.report.forecast_report import AXES, ForecastTold
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
+# Advice, what it is called, and its mark: shapes that differ on any ground, the white one of the legend included.
+_MARKS = (
+    ("join", "joining pays", "o", "black", "white"),
+    ("too close to call", "too close to call", "D", "white", "black"),
+)
 
 
 def draw(told: ForecastTold, folder: Path) -> list[Path]:
@@ -59,18 +64,18 @@ def _draw_lines(told: ForecastTold, axes: Any) -> None:  # noqa: ANN401
 
 
 def _draw_region(told: ForecastTold, figure: Any, axes: Any) -> None:  # noqa: ANN401
-    """Colours for log ψ, a dot where joining pays, a ring where it is too close to call."""
-    counts, epsilons = (sorted({getattr(row, name) for row in told.table}) for name in ("owners", "epsilon"))
+    """Colours for log ψ, a dot where joining pays, a diamond where it is too close to call."""
+    counts, epsilons = (sorted({getattr(row, name) for row in told.table}) for name in ("owners", "value"))
     psi = np.empty((len(counts), len(epsilons)))
     for row in told.table:
-        psi[counts.index(row.owners), epsilons.index(row.epsilon)] = row.relative_fitness
+        psi[counts.index(row.owners), epsilons.index(row.value)] = row.relative_fitness
     image = axes.pcolormesh(np.arange(len(epsilons) + 1), np.arange(len(counts) + 1), np.log10(psi), cmap="cividis")
     figure.colorbar(image, ax=axes, label="log$_{10}$ E ψ")
-    for verdict, face, words in (("join", "white", "joining pays"), ("too close to call", "none", "too close to call")):
+    for verdict, words, marker, face, edge in _MARKS:
         chosen = [row for row in told.table if row.verdict == verdict]
-        places = [(epsilons.index(row.epsilon) + 0.5, counts.index(row.owners) + 0.5) for row in chosen]
+        places = [(epsilons.index(row.value) + 0.5, counts.index(row.owners) + 0.5) for row in chosen]
         if places:
-            axes.scatter(*zip(*places, strict=True), s=30, facecolors=face, edgecolors="black", label=words)
+            axes.scatter(*zip(*places, strict=True), s=30, marker=marker, facecolors=face, edgecolors=edge, label=words)
     axes.set_xticks(np.arange(len(epsilons)) + 0.5, [f"{e:g}" for e in epsilons], fontsize=8)
     axes.set_yticks(np.arange(len(counts)) + 0.5, counts)
     axes.set_xlabel(AXES["epsilon"])
@@ -86,6 +91,7 @@ def _write(told: ForecastTold, path: Path) -> Path:
         writer.writerow(names)
         for row in told.table:
             low, high = row.interval
-            sizes = (row.owners, row.records, row.epsilon)
+            largest = max(row.epsilon) if isinstance(row.epsilon, tuple) else row.epsilon
+            sizes = (row.owners, row.records, largest)
             writer.writerow([*sizes, row.relative_fitness, low, high, row.alone, row.public, row.rule, row.verdict])
     return path

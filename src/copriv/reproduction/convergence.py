@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ EPSILONS = (0.1, 1.0, 10.0)
 
 def convergence(world: World, settings: Settings, owners: Sequence[SufficientStatistics], prefix: str) -> list[Figure]:
     """Fig. a0 and a00 for loans, b0 and b00 for hospitals."""
-    step = world.step([part.records for part in owners])
-    cells = [world.cell(owners, epsilon, step, runs=settings.runs, seed=settings.seed) for epsilon in EPSILONS]
-    outcomes = settings.run_cells(cells)
+    step, epsilons = world.step([part.records for part in owners]), settings.epsilons or EPSILONS
+    cells = [world.cell(owners, epsilon, step, runs=settings.runs, seed=settings.seed) for epsilon in epsilons]
+    outcomes = dict(zip(epsilons, settings.run_cells(cells), strict=True))
+    met = outcomes[epsilons[0]].met
     return [
         Figure(
             f"{prefix}0",
@@ -28,13 +30,13 @@ def convergence(world: World, settings: Settings, owners: Sequence[SufficientSta
             _paths(outcomes),
             _findings(outcomes),
             draw_paths,
-            (6.4, 6.4),
+            (6.4, 1.0 + 1.8 * len(epsilons)),
         ),
         Figure(
             f"{prefix}00",
             f"which of {len(owners)} owners answers at meeting k",
-            pl.DataFrame({"k": np.arange(1, len(outcomes[0].met) + 1), "owner": [i + 1 for i in outcomes[1].met]}),
-            (_meetings(outcomes[1].met, len(owners)),),
+            pl.DataFrame({"k": np.arange(1, len(met) + 1), "owner": [i + 1 for i in met]}),
+            (_meetings(met, len(owners)),),
             draw_meetings,
             (6.4, 2.2),
         ),
@@ -43,8 +45,9 @@ def convergence(world: World, settings: Settings, owners: Sequence[SufficientSta
 
 def draw_paths(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401
     """One panel for each budget."""
-    panels = canvas.subplots(len(EPSILONS), 1, sharex=True)
-    for panel, epsilon in zip(panels, EPSILONS, strict=True):
+    epsilons = table["epsilon"].unique().sort().to_list()
+    panels = canvas.subplots(len(epsilons), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, epsilon in zip(panels, epsilons, strict=True):
         rows = table.filter(pl.col("epsilon") == epsilon)
         panel.fill_between(rows["k"], rows["low"], rows["high"], color=COLOURS[4], alpha=0.5, label="25–75 %")
         panel.semilogy(rows["k"], rows["median"], color=COLOURS[0], label="median")
@@ -53,6 +56,7 @@ def draw_paths(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401
         panel.grid(visible=True, alpha=0.25)
     panels[0].legend(frameon=False, loc="lower left")
     panels[-1].set_xlabel("meeting k")
+    panels[-1].xaxis.get_major_locator().set_params(integer=True)
 
 
 def draw_meetings(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401
@@ -61,10 +65,11 @@ def draw_meetings(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401
     panel.scatter(table["k"], table["owner"], s=3, color=COLOURS[0], linewidths=0)
     panel.set_xlabel("meeting k")
     panel.set_ylabel("owner i$_k$")
-    panel.yaxis.get_major_locator().set_params(integer=True)
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.get_major_locator().set_params(integer=True)
 
 
-def _paths(outcomes: Sequence[Outcome]) -> pl.DataFrame:
+def _paths(outcomes: Mapping[float, Outcome]) -> pl.DataFrame:
     return pl.concat(
         pl.DataFrame(
             {
@@ -75,36 +80,53 @@ def _paths(outcomes: Sequence[Outcome]) -> pl.DataFrame:
                 "high": outcome.high,
             }
         )
-        for epsilon, outcome in zip(EPSILONS, outcomes, strict=True)
+        for epsilon, outcome in outcomes.items()
     )
 
 
-def _findings(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
-    falls = [outcome.median[-1] < outcome.median[0] for outcome in outcomes]
-    ends = [outcome.median[-1] for outcome in outcomes]
-    widths = [outcome.high[-1] - outcome.low[-1] for outcome in outcomes]
-    told = ", ".join(
-        f"ε = {e:g}: {o.median[0]:.2g} → {o.median[-1]:.2g}" for e, o in zip(EPSILONS, outcomes, strict=True)
-    )
+def _findings(outcomes: Mapping[float, Outcome]) -> tuple[Finding, ...]:
+    ends = {epsilon: outcome.median[-1] for epsilon, outcome in outcomes.items()}
+    widths = {epsilon: outcome.high[-1] - outcome.low[-1] for epsilon, outcome in outcomes.items()}
+    band = "width of the quartile band at the end: "
     return (
-        Finding(
-            "The median falls with k until it is near the solution (for hospitals: for large ε).", told, all(falls)
-        ),
-        Finding(
-            "A larger ε ends at a better model.", " > ".join(f"{end:.2g}" for end in ends), ends == sorted(ends)[::-1]
-        ),
-        Finding(
-            "A smaller ε makes the results vary more.",
-            "width of the quartile band at the end: " + " > ".join(f"{width:.2g}" for width in widths),
-            widths == sorted(widths)[::-1],
-        ),
+        _falling(outcomes),
+        _ordered("A larger ε ends at a better model.", "", ends),
+        _ordered("A smaller ε makes the results vary more.", band, widths),
     )
+
+
+def _falling(outcomes: Mapping[float, Outcome]) -> Finding:
+    """Whether the median ends below where it began."""
+    told = ", ".join(f"ε = {e:g}: {o.median[0]:.2g} → {o.median[-1]:.2g}" for e, o in outcomes.items())
+    rising = {epsilon: o.median[-1] / o.median[0] for epsilon, o in outcomes.items() if o.median[-1] >= o.median[0]}
+    return Finding(
+        "The median falls with k until it is near the solution (for hospitals: for large ε).",
+        told,
+        not rising,
+        ", ".join(f"at ε = {epsilon:g} it rises {factor:.3g}-fold" for epsilon, factor in rising.items()),
+    )
+
+
+def _ordered(claim: str, about: str, values: Mapping[float, float]) -> Finding:
+    """Whether what was measured falls from each ε to the next."""
+    if len(values) < 2:
+        return Finding(claim, about + "one ε", None, "give at least two ε")
+    broken = [
+        f"{values[after] / values[before]:.3g} times as much at ε = {after:g} as at ε = {before:g}"
+        for before, after in pairwise(values)
+        if values[after] > values[before]
+    ]
+    told = ", ".join(f"{value:.2g} at ε = {epsilon:g}" for epsilon, value in values.items())
+    return Finding(claim, about + told, not broken, "; ".join(broken))
 
 
 def _meetings(met: Sequence[int], owners: int) -> Finding:
     counts = np.bincount(met, minlength=owners)
+    expected = len(met) / owners
+    furthest, allowed = float(np.max(np.abs(counts - expected))), 5 * np.sqrt(expected) + 5
     return Finding(
         "One owner at a time, each as likely as any other.",
-        f"each owner answers {counts.min()} to {counts.max()} times, {len(met) / owners:.1f} expected",
-        bool(np.all(np.abs(counts - len(met) / owners) < 5 * np.sqrt(len(met) / owners) + 5)),
+        f"each owner answers {counts.min()} to {counts.max()} times, {expected:.1f} expected",
+        bool(furthest < allowed),
+        f"one owner is {furthest:.0f} meetings away from what is expected; chance explains {allowed:.0f}",
     )

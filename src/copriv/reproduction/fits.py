@@ -49,7 +49,7 @@ def fit_bound(psi: FloatArray, shape: FloatArray) -> BoundFit:
     constant = float(np.mean(observed - offset))
     residual = float(np.sum((observed - offset - constant) ** 2))
     total = float(np.sum((observed - observed.mean()) ** 2))
-    return BoundFit(float(np.exp(constant)), 1 - residual / total)
+    return BoundFit(float(np.exp(constant)), 1 - residual / total if total > 0 else float("nan"))
 
 
 def fit_slope(x: FloatArray, y: FloatArray) -> SlopeFit:

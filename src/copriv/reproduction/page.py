@@ -22,6 +22,7 @@ class Chapter:
     title: str
     about: str
     label: str
+    horizon: int
     figures: tuple[Figure, ...]
     notices: tuple[str, ...]
 

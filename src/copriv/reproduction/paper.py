@@ -21,9 +21,13 @@ def lending_figures(world: World, settings: Settings, wanted: set[str]) -> list[
     """Figs. a0, a00, a1, a3 and a4."""
     pool = world.records
     largest = min(_LARGEST_BANK, pool // _BANKS)
-    sizes = sorted({max(1000, largest // 2**k) for k in range(6)})
+    if settings.sizes is not None:
+        largest = max(settings.sizes)
+    sizes = settings.sizes or tuple(sorted({max(1000, largest // 2**k) for k in range(6)}))
     small = min(_SMALL_BANK, pool // 20)
-    counts = [count for count in _COUNTS if count * small <= pool]
+    counts = settings.owners or tuple(count for count in _COUNTS if count * small <= pool)
+    _check_pool(pool, _BANKS, largest if wanted - {"a4"} else 0)
+    _check_pool(pool, max(counts), small if "a4" in wanted else 0)
     figures: list[Figure] = []
     if wanted & {"a0", "a00"}:
         figures += convergence(world, settings, world.blocks(_BANKS, largest), "a")
@@ -45,6 +49,15 @@ def hospital_figures(world: World, settings: Settings, wanted: set[str]) -> list
     if "b2" in wanted:
         figures += hospitals(world, settings, owners)
     return [figure for figure in figures if figure.name in wanted]
+
+
+def _check_pool(pool: int, owners: int, records: int) -> None:
+    if owners * records > pool:
+        raise BadInput(
+            f"{owners} owners of {records:,} records from {pool:,}",
+            remedy="give fewer owners, smaller ones, or a larger table",
+            value=owners * records,
+        )
 
 
 def choose_figures(text: str | None, available: tuple[str, ...]) -> set[str]:

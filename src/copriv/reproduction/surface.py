@@ -16,13 +16,15 @@ from copriv.simulation.quadratic import SufficientStatistics
 EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.1, 10, 9))
 NO_NOISE = 1e12
 _EXPECTED = (-2.2, -1.8)
+_GOOD_FIT = 0.9
+_FEWEST = 3
 _SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)
 
 
 def surface(world: World, settings: Settings, owners: int, sizes: Sequence[int]) -> list[Figure]:
     """Figs. a1 and a3: a few owners of equal size."""
-    step = world.step([max(sizes)] * owners)
-    grid = [(records, epsilon) for records in sizes for epsilon in (*EPSILONS, NO_NOISE)]
+    step, epsilons = world.step([max(sizes)] * owners), settings.epsilons or EPSILONS
+    grid = [(records, epsilon) for records in sizes for epsilon in (*epsilons, NO_NOISE)]
     blocks = {records: world.blocks(owners, records) for records in sizes}
     cells = [
         world.cell(blocks[records], epsilon, step, runs=settings.runs, seed=settings.seed) for records, epsilon in grid
@@ -33,7 +35,7 @@ def surface(world: World, settings: Settings, owners: int, sizes: Sequence[int])
     bound = fit_bound(table["psi"].to_numpy(), _shape(table, owners))
     table = table.with_columns(pl.Series("bound", bound.constant * _shape(table, owners)))
     findings = _findings(table, bound)
-    title = f"E ψ(θ$_{{L,T}}$) after T = 1,000, N = {owners}, mean of {settings.runs} runs"
+    title = f"E ψ(θ$_{{L,T}}$) after T = {world.horizon:,}, N = {owners}, mean of {settings.runs} runs"
     return [
         Figure("a1", f"{title}, over n and ε", table, findings, draw_surface, (6.4, 4.6)),
         Figure("a3", f"{title}: slices", table, findings, draw_slices, (6.4, 5.6)),
@@ -43,18 +45,18 @@ def surface(world: World, settings: Settings, owners: int, sizes: Sequence[int])
 def budgets(world: World, settings: Settings, owners: Sequence[SufficientStatistics]) -> list[Figure]:
     """Fig. b1: E ψ against ε for owners as they are."""
     step = world.step([part.records for part in owners])
-    points = (*EPSILONS, NO_NOISE)
+    epsilons = settings.epsilons or EPSILONS
     outcomes = settings.run_cells(
-        [world.cell(owners, epsilon, step, runs=settings.runs, seed=settings.seed) for epsilon in points]
+        [world.cell(owners, epsilon, step, runs=settings.runs, seed=settings.seed) for epsilon in (*epsilons, NO_NOISE)]
     )
     floor = outcomes[-1].mean
     total = sum(part.records for part in owners)
     table = pl.DataFrame(
         {
-            "records": [total] * len(EPSILONS),
-            "epsilon": EPSILONS,
+            "records": [total] * len(epsilons),
+            "epsilon": epsilons,
             "psi": [outcome.mean for outcome in outcomes[:-1]],
-            "floor": [floor] * len(EPSILONS),
+            "floor": [floor] * len(epsilons),
         }
     )
     shape = len(owners) / (total**2 * table["epsilon"].to_numpy() ** 2)
@@ -64,7 +66,7 @@ def budgets(world: World, settings: Settings, owners: Sequence[SufficientStatist
     findings = (
         _slope_finding("ε", noisy, "epsilon"),
         _slope_finding("n", _smaller_owners(world, settings, step), "records"),
-        _fit_finding(bound),
+        _fit_finding(bound, table.height),
     )
     title = f"E ψ(θ$_{{L,T}}$) against ε, {len(owners)} owners, mean of {settings.runs} runs"
     return [Figure("b1", title, table, findings, draw_budgets)]
@@ -72,9 +74,9 @@ def budgets(world: World, settings: Settings, owners: Sequence[SufficientStatist
 
 def _smaller_owners(world: World, settings: Settings, step: float) -> pl.DataFrame:
     """E ψ where noise dominates (the smallest ε) if every owner had only a part of its records."""
-    parts = [world.owners(share) for share in _SHARES]
+    parts, smallest = [world.owners(share) for share in _SHARES], min(settings.epsilons or EPSILONS)
     outcomes = settings.run_cells(
-        [world.cell(part, EPSILONS[0], step, runs=settings.runs, seed=settings.seed) for part in parts]
+        [world.cell(part, smallest, step, runs=settings.runs, seed=settings.seed) for part in parts]
     )
     return pl.DataFrame(
         {
@@ -106,8 +108,8 @@ def draw_slices(table: pl.DataFrame, canvas: Any) -> None:  # noqa: ANN401
     panels = canvas.subplots(2, 1)
     records, epsilons = table["records"].unique().sort(), table["epsilon"].unique().sort()
     for panel, axis, other, values, words in (
-        (panels[0], "epsilon", "records", [records[0], records[len(records) // 2], records[-1]], "n = {:,}"),
-        (panels[1], "records", "epsilon", [epsilons[0], epsilons[len(epsilons) // 2], epsilons[-1]], "ε = {:g}"),
+        (panels[0], "epsilon", "records", _three(records.to_list()), "n = {:,}"),
+        (panels[1], "records", "epsilon", _three(epsilons.to_list()), "ε = {:g}"),
     ):
         for value, colour in zip(values, COLOURS, strict=False):
             rows = table.filter(pl.col(other) == value).sort(axis)
@@ -149,22 +151,41 @@ def _shape(table: pl.DataFrame, owners: int) -> np.ndarray[Any, np.dtype[np.floa
 def _findings(table: pl.DataFrame, bound: BoundFit) -> tuple[Finding, ...]:
     noisy = table.filter(pl.col("psi") > 10 * pl.col("floor"))
     return (
-        _slope_finding("ε", noisy.filter(pl.col("records") == noisy["records"].min()), "epsilon"),
-        _slope_finding("n", noisy.filter(pl.col("epsilon") == noisy["epsilon"].min()), "records"),
-        _fit_finding(bound),
+        _slope_finding("ε", noisy.filter(pl.col("records") == pl.col("records").min()), "epsilon"),
+        _slope_finding("n", noisy.filter(pl.col("epsilon") == pl.col("epsilon").min()), "records"),
+        _fit_finding(bound, table.height),
     )
 
 
 def _slope_finding(symbol: str, rows: pl.DataFrame, column: str) -> Finding:
     claim = f"E ψ falls with the square of {symbol}."
-    if rows.height < 3:
-        return Finding(claim, "noise dominates in too few points to tell", None)
+    if rows.height < _FEWEST:
+        told = f"noise dominates in {rows.height} points"
+        return Finding(claim, told, None, f"a slope needs {_FEWEST} points in which noise dominates")
     fit: SlopeFit = fit_slope(rows[column].to_numpy(), rows["psi"].to_numpy())
-    return Finding(claim, f"log–log slope where noise dominates: {fit.words()}", fit.within(*_EXPECTED))
+    low, high = _EXPECTED
+    off = max(low - fit.slope, fit.slope - high)
+    return Finding(
+        claim,
+        f"log–log slope where noise dominates: {fit.words()}",
+        fit.within(low, high),
+        f"the slope is {off:.2g} outside of {low:g} to {high:g}",
+    )
 
 
-def _fit_finding(bound: BoundFit) -> Finding:
+def _fit_finding(bound: BoundFit, points: int) -> Finding:
+    claim = "The bound fits the experiments."
+    if points < _FEWEST:
+        return Finding(claim, f"{points} points", None, f"a fit needs {_FEWEST} points")
     words = f"c = {bound.constant:.3g}, fitted afterwards as in the paper (2.1·10⁹ there, on other features); "
     return Finding(
-        "The bound fits the experiments.", f"{words}R² of log ψ = {bound.r_squared:.3f}", bound.r_squared > 0.9
+        claim,
+        f"{words}R² of log ψ = {bound.r_squared:.3f}",
+        bound.r_squared > _GOOD_FIT,
+        f"R² is {_GOOD_FIT - bound.r_squared:.2g} below {_GOOD_FIT:g}",
     )
+
+
+def _three(values: list[Any]) -> list[Any]:
+    """The first, the middle and the last."""
+    return sorted({values[0], values[len(values) // 2], values[-1]})

@@ -40,6 +40,7 @@ class World:
         public: statistics of the public rows.
         bound: Ξ, the longest gradient of a public row: in L2 as the paper prints it, in L1 for a valid guarantee.
         scale: printed or valid.
+        horizon: T, how many meetings a run has.
     """
 
     name: str
@@ -48,9 +49,10 @@ class World:
     public: SufficientStatistics
     bound: float
     scale: NoiseScale
+    horizon: int = HORIZON
 
     @classmethod
-    def of(cls, name: str, intake: Intake, scale: NoiseScale) -> World:
+    def of(cls, name: str, intake: Intake, scale: NoiseScale, horizon: int = HORIZON) -> World:
         """From what was read."""
         public = SufficientStatistics.of(intake.require_public())
         owners = intake.owners
@@ -61,6 +63,7 @@ class World:
             public,
             _longest_gradient(intake.require_public(), public, scale),
             scale,
+            horizon,
         )
 
     @property
@@ -70,7 +73,7 @@ class World:
 
     def deviation(self, records: int, epsilon: float) -> float:
         """Of Laplace noise with scale 2ΞT/(nε): Theorem 1."""
-        return math.sqrt(2) * 2 * self.bound * HORIZON / (records * epsilon)
+        return math.sqrt(2) * 2 * self.bound * self.horizon / (records * epsilon)
 
     def blocks(self, owners: int, records: int) -> tuple[SufficientStatistics, ...]:
         """The first rows cut into blocks, as the paper gives loans to banks."""
@@ -118,7 +121,7 @@ def _cell(
         step=step,
         regularization=REGULARIZATION,
         limit=_WIDE,
-        horizon=HORIZON,
+        horizon=world.horizon,
         runs=runs,
         seed=seed,
     )

@@ -15,6 +15,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from copriv.errors import BadInput
+from copriv.losses.sample import Sample
+from copriv.protocol.terms import Terms
+from copriv.rules.entry import RuleEntry
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray, compiled, read_only
 
 
@@ -115,3 +119,11 @@ def descend(
     for j in range(central.size):
         moved = central[j] - step * (2 * regularization * central[j] + weight * answer[j])
         central[j] = min(max(moved, -limit), limit)
+
+
+def _build(terms: Terms, owners: Owners, _noise: NoiseModel | None, _public: Sample | None) -> AveragedRule:
+    shape = (terms.step, sum(owners.answers), terms.regularization, terms.limit)
+    return AveragedRule(terms.parameters, owners.records, *shape)
+
+
+ENTRY = RuleEntry("averaged", _build, needs=frozenset({"step"}), any_noise=True, answers=30)

@@ -2,8 +2,8 @@
 
 The learner asks owner i at some model θ_q, and compares the answer with the clipped average gradient of the public rows
 at the very same θ_q. Averaged over owners, weighed against the noise and turned back into full gradients
-(`rules.evidence`, `rules.outlook`), these differences say by how much the gradient of all private records differs from
-that of the public rows: d. The model is where the tilted public fitness is stationary,
+(`rules.evidence`, `rules.public_moments`), these differences say by how much the gradient of all private records
+differs from that of the public rows: d. The model is where the tilted public fitness is stationary,
 
     ∇f_pub(θ) + d = 0,
 
@@ -31,8 +31,11 @@ from copriv.losses.objective import Objective
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
+from copriv.protocol.terms import Terms
+from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
 from copriv.rules.public_moments import PublicMoments
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray, IntArray, Norm, read_only
 
 _MOST_STEPS = 20
@@ -62,7 +65,7 @@ class NewtonRule:
         public: the public rows.
         objective: the loss, the regularizer and the box.
         records: n_i of each owner.
-        deviations: standard deviation of each owner's noise on every coordinate of one answer.
+        noise_std: standard deviation of each owner's noise on every coordinate of one answer.
         clip: the most that one record's gradient may count; the owners' and the public rows'.
         norm: in which norm.
         outlook: what the public rows foretell, from `PublicMoments.of` with the same rows, objective, clip and norm.
@@ -71,7 +74,7 @@ class NewtonRule:
     public: Sample
     objective: Objective
     records: tuple[int, ...]
-    deviations: tuple[float, ...]
+    noise_std: tuple[float, ...]
     clip: float
     norm: Norm
     outlook: PublicMoments
@@ -85,15 +88,15 @@ class NewtonRule:
         objective: Objective,
         *,
         records: Sequence[int],
-        deviations: Sequence[float],
+        noise_std: Sequence[float],
         clip: float,
         norm: Norm,
         start: FloatArray | None = None,
     ) -> NewtonRule:
         """The rule for these public rows and owners; `start` is the public model, if it is known already."""
-        _require_owners(records, deviations)
+        _require_owners(records, noise_std)
         outlook = PublicMoments.of(public, objective, clip, norm, start)
-        return cls(public, objective, tuple(records), tuple(deviations), clip, norm, outlook)
+        return cls(public, objective, tuple(records), tuple(noise_std), clip, norm, outlook)
 
     @property
     def parameters(self) -> int:
@@ -179,7 +182,7 @@ class NewtonRule:
         sizes = np.asarray(self.records, dtype=np.float64)
         away = questions - central
         mismatch = np.einsum("ka,jab,kb->kj", away, self.outlook.leverage, away)
-        noise = np.asarray(self.deviations)[owners, None] ** 2 + _SILENCE * self.outlook.spread / sum(self.records)
+        noise = np.asarray(self.noise_std)[owners, None] ** 2 + _SILENCE * self.outlook.spread / sum(self.records)
         weights = 1 / (noise + mismatch * (1 / self.public.records + 1 / sizes[owners])[:, None])
         total, weighted, variances = np.zeros((3, heard.size, self.parameters))
         np.add.at(total, place, weights)
@@ -202,16 +205,32 @@ class NewtonRule:
         return self.objective.project(theta)
 
 
-def _require_owners(records: Sequence[int], deviations: Sequence[float]) -> None:
-    if not records or len(records) != len(deviations):
+def _require_owners(records: Sequence[int], noise_std: Sequence[float]) -> None:
+    if not records or len(records) != len(noise_std):
         raise BadInput(
-            f"{len(records)} sizes and {len(deviations)} deviations of noise",
+            f"{len(records)} sizes and {len(noise_std)} standard deviations of noise",
             remedy="give one of each for every owner, and at least one owner",
-            value=(len(records), len(deviations)),
+            value=(len(records), len(noise_std)),
         )
     for size in records:
         if size < 1:
             raise BadInput(f"an owner with {size} records", remedy="leave empty owners out", value=size)
-    for deviation in deviations:
+    for deviation in noise_std:
         if not (math.isfinite(deviation) and deviation >= 0):
             raise BadInput(f"noise of deviation {deviation}", remedy="give finite numbers from 0", value=deviation)
+
+
+def _build(terms: Terms, owners: Owners, noise: NoiseModel | None, public: Sample | None) -> NewtonRule:
+    if noise is None or public is None:
+        raise BadInput("public Newton without public rows", remedy="keep those that `copriv learner draft` has written")
+    return NewtonRule.of(
+        public,
+        terms.objective(),
+        records=owners.records,
+        noise_std=noise.noise_std,
+        clip=noise.clip,
+        norm=noise.norm,
+    )
+
+
+ENTRY = RuleEntry("newton", _build, needs=frozenset({"noise", "public"}))

@@ -21,6 +21,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from copriv.errors import BadInput
+from copriv.losses.sample import Sample
+from copriv.protocol.terms import Terms
+from copriv.rules.entry import RuleEntry
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray, compiled, read_only
 
 
@@ -198,3 +202,18 @@ def _require_owners(records: Sequence[int], availability: Sequence[float]) -> No
     for probability in availability:
         if not 0 < probability <= 1:
             raise BadInput(f"an availability of {probability}", remedy="give probabilities above 0", value=probability)
+
+
+def _build(terms: Terms, owners: Owners, _noise: NoiseModel | None, _public: Sample | None) -> PaperRule:
+    return PaperRule(
+        parameters=terms.parameters,
+        records=owners.records,
+        availability=owners.availability,
+        step=terms.step,
+        regularization=terms.regularization,
+        limit=terms.limit,
+        central=CentralStep(terms.central),
+    )
+
+
+ENTRY = RuleEntry("paper", _build, needs=frozenset({"step"}), any_noise=True, counts="meetings")

@@ -17,6 +17,10 @@ import numpy as np
 
 from copriv.errors import BadInput
 from copriv.losses.moments import moment_count, off_diagonal_weight, unpack_moments
+from copriv.losses.sample import Sample
+from copriv.protocol.terms import Terms
+from copriv.rules.entry import RuleEntry
+from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray, IntArray, Norm, read_only
 
 
@@ -35,7 +39,7 @@ class StatisticsRule:
     Args:
         parameters: length of a model.
         records: n_i of each owner.
-        deviations: standard deviation of each owner's noise on every number.
+        noise_std: standard deviation of each owner's noise on every number.
         norm: of the owners' mechanism, in which the moments are packed.
         regularization: λ of g(θ) = λ‖θ‖².
         limit: θ_max of the box.
@@ -43,7 +47,7 @@ class StatisticsRule:
 
     parameters: int
     records: tuple[int, ...]
-    deviations: tuple[float, ...]
+    noise_std: tuple[float, ...]
     norm: Norm
     regularization: float
     limit: float
@@ -51,11 +55,11 @@ class StatisticsRule:
     asks: ClassVar[Literal["moments"]] = "moments"
 
     def __post_init__(self) -> None:
-        if not self.records or len(self.records) != len(self.deviations) or min(self.records) < 1:
+        if not self.records or len(self.records) != len(self.noise_std) or min(self.records) < 1:
             raise BadInput(
-                f"{len(self.records)} sizes and {len(self.deviations)} deviations of noise",
+                f"{len(self.records)} sizes and {len(self.noise_std)} standard deviations of noise",
                 remedy="give one of each for every owner, and leave empty owners out",
-                value=(len(self.records), len(self.deviations)),
+                value=(len(self.records), len(self.noise_std)),
             )
 
     @property
@@ -113,5 +117,15 @@ class StatisticsRule:
 
     def _noise_level(self, state: StatisticsState) -> float:
         """About the largest eigenvalue of the noise in M: 2√p times the deviation off the diagonal (Wigner)."""
-        variance = float(state.told @ np.asarray(self.deviations) ** 2)
+        variance = float(state.told @ np.asarray(self.noise_std) ** 2)
         return 2 * math.sqrt(self.parameters * variance) / off_diagonal_weight(self.norm)
+
+
+def _build(terms: Terms, owners: Owners, noise: NoiseModel | None, _public: Sample | None) -> StatisticsRule:
+    if noise is None:
+        raise BadInput("one-shot statistics without the owners' noise", remedy="say what owners promise")
+    shape = (noise.noise_std, noise.norm, terms.regularization, terms.limit)
+    return StatisticsRule(terms.parameters, owners.records, *shape)
+
+
+ENTRY = RuleEntry("statistics", _build, asks="moments", needs=frozenset({"noise"}), losses=("squared",))

@@ -23,7 +23,7 @@ from copriv.protocol.terms import Terms
 from copriv.transport import subjects
 from copriv.transport.connection_policy import ConnectionPolicy
 from copriv.transport.credentials import replace_file, write_credentials
-from copriv.transport.learner_workspace import LearnerWorkspace
+from copriv.transport.learner_workspace import Address, LearnerWorkspace
 from copriv.transport.link import Link
 from copriv.transport.nats_learner import NatsLearner
 from copriv.transport.nats_owner import OwnerEndpoint, serve
@@ -63,7 +63,7 @@ def make_quarters(
     """
     now = now or datetime.now(UTC)
     quarters = LearnerWorkspace.create(
-        folder, study, hosts=[HOST], listen=HOST, port=free_port(), now=now, serial=_word(), days=days
+        folder, study, address=Address([HOST], HOST, free_port()), now=now, serial=_word(), days=days
     )
     for invitation in quarters.invite({name: _word() for name in names}, now=now, days=days):
         place = folder / "owners" / invitation.owner

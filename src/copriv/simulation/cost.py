@@ -14,16 +14,15 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from copriv.entropy import seeded
-from copriv.forecast.newton import ANSWERS, NewtonPrediction, best_prediction
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradients
 from copriv.losses.sample import Sample
-from copriv.privacy.calibration import calibrate, mechanism_norm
+from copriv.privacy.calibration import mechanism_norm
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_average_gradient
-from copriv.rules.newton import NewtonRule
+from copriv.protocol.commitment import calibrate_gradients
 from copriv.rules.rule import Rule
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
@@ -83,13 +82,12 @@ class Protection:
 
 def promised(guarantee: Guarantee, parameters: int) -> Protection:
     """The very noise that `make_commitment` gives under a guarantee: Laplace if it is pure, else Gaussian."""
-    norm = mechanism_norm(guarantee)
 
     def noise(records: int, clip: float, answers: int) -> SimulatedNoise:
-        sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
-        return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters).mechanism
+        size = {"records": records, "parameters": parameters}
+        return calibrate_gradients(guarantee, clip=clip, answers=answers, **size).mechanism
 
-    return Protection(norm, noise)
+    return Protection(mechanism_norm(guarantee), noise)
 
 
 def radial(epsilon: float, parameters: int) -> Protection:
@@ -128,34 +126,3 @@ def _answers(scene: Scene, owner: int, questions: FloatArray, clip: float, norm:
     """Exact answers, one reading for all models and one computation for those that are the same."""
     different, place = np.unique(questions, axis=0, return_inverse=True)
     return clipped_average_gradients(scene.objective.loss, scene.samples[owner], different, clip, norm)[place.ravel()]
-
-
-def newton_prediction(
-    scene: Scene, protection: Protection, start: FloatArray, choices: Sequence[int] = ANSWERS
-) -> NewtonPrediction:
-    """The clip and number of answers that the public rows recommend."""
-    return best_prediction(
-        scene.public,
-        scene.objective,
-        records=scene.records,
-        deviations={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
-        norm=protection.norm,
-        start=start,
-    )
-
-
-def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
-    """ψ of public Newton in every run, and the clip, number of answers and ψ that were predicted."""
-    start = minimise(scene.objective, scene.public)
-    plan = newton_prediction(scene, protection, start)
-    rule = NewtonRule.of(
-        scene.public,
-        scene.objective,
-        records=scene.records,
-        deviations=[noise.noise_std for noise in protection.of(scene.records, plan.clip, plan.answers)],
-        clip=plan.clip,
-        norm=protection.norm,
-        start=start,
-    )
-    states = simulate_rule(rule, scene, protection, clip=plan.clip, answers=plan.answers, runs=runs, seed=seed)
-    return np.asarray([scene.psi(rule.model(state)) for state in states]), plan

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copriv.losses.passes import clip_block, fold_block, measure_block
+from copriv.losses.blocks import fold_block, measure_block
+from copriv.losses.passes import clip_block
 from copriv.rules.paper import meet, midpoint
 from copriv.vectors import FloatArray, IntArray, compiled
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from copriv.protocol import terms as agreed
 from copriv.protocol.meeting import Hello
@@ -20,6 +20,8 @@ _TICKS_AT_ONCE = 20.0
 _WORDS_PER_SECOND, _WORDS_AT_ONCE = 0.2, 10.0
 _PATIENT_SILENCES = 3
 _LONGEST_PAUSE = 3600.0
+
+Sight: TypeAlias = Literal["here", "silent", "turned away"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class ConnectionPolicy:
         revive: is called before every attempt to connect, so that a broker of our own can be started again.
         settle: is given every new session, to listen there for what is not about meetings.
         recall: the newest receipt of a ledger, if the learner has one.
+        sees: is told of every owner that comes, falls silent or is turned away, when that changes.
     """
 
     terms: str
@@ -53,6 +56,7 @@ class ConnectionPolicy:
     revive: Callable[[], None] = lambda: None
     settle: Callable[[Session], Coroutine[Any, Any, None]] | None = None
     recall: Callable[[str], str | None] = lambda _ledger: None
+    sees: Callable[[str, Sight], None] = lambda _owner, _sight: None
 
     @property
     def chooses(self) -> bool:
@@ -92,6 +96,7 @@ class Account:
         visit: a hello of it that is being considered; at most one.
         judged: what was objected to the figures in its hellos.
         told: what was told of it last, so that it is told once.
+        seen: how it was seen last, likewise.
         words: how often something is told of it.
         silences: how many queries it has left without a reply, one after the other.
         absences: how often it was sent away.
@@ -103,6 +108,7 @@ class Account:
     visit: asyncio.Task[None] | None = None
     judged: dict[tuple[object, ...], str | None] = field(default_factory=dict)
     told: str = ""
+    seen: Sight | None = None
     words: Bucket = field(default_factory=lambda: Bucket(_WORDS_PER_SECOND, _WORDS_AT_ONCE))
     silences: int = 0
     absences: int = 0

@@ -10,6 +10,7 @@ import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_address
 from pathlib import Path
@@ -57,6 +58,21 @@ class Register(msgspec.Struct, frozen=True):
     days: float = DAYS
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where owners reach the broker.
+
+    Args:
+        hosts: names and addresses of its machine; invitations carry the first.
+        listen: the address on which it listens.
+        port: its port.
+    """
+
+    hosts: Sequence[str]
+    listen: str
+    port: int
+
+
 class LearnerWorkspace:
     """A learner's folder.
 
@@ -84,9 +100,7 @@ class LearnerWorkspace:
         folder: Path,
         study: str,
         *,
-        hosts: Sequence[str],
-        listen: str,
-        port: int,
+        address: Address,
         now: datetime,
         serial: str,
         public: bytes = b"",
@@ -97,9 +111,7 @@ class LearnerWorkspace:
         Args:
             folder: must not exist.
             study: the text of the study file.
-            hosts: names and addresses under which owners reach the broker; invitations carry the first.
-            listen: the address on which the broker listens.
-            port: its port.
+            address: where owners reach the broker.
             now: when.
             serial: of the learner's identity.
             public: the public rows as the study's dictionary has them, if the rule needs them.
@@ -107,12 +119,12 @@ class LearnerWorkspace:
         """
         read_study(study)
         identity = identity_of("learner", "learner", serial)
-        require_hosts(hosts)
-        register = Register(hosts[0], listen, port, identity, {}, days)
+        require_hosts(address.hosts)
+        register = Register(address.hosts[0], address.listen, address.port, identity, {}, days)
         config_text(_place(folder, register), _users(register), largest=_SMALLEST_LIMIT)
         _make_folder(folder)
         replace_file(folder / "study.toml", study.encode())
-        Keyring(folder).make(hosts, identity, now, days)
+        Keyring(folder).make(address.hosts, identity, now, days)
         if public:
             replace_file(folder / "public.npz", public)
         replace_file(folder / "members.json", _to_json(register))

@@ -29,7 +29,7 @@ from copriv.protocol.meeting import (
 from copriv.protocol.messages import LONGEST_TEXT
 from copriv.protocol.text import plain
 from copriv.transport import subjects
-from copriv.transport.connection_policy import Account, ConnectionPolicy
+from copriv.transport.connection_policy import Account, ConnectionPolicy, Sight
 
 _MOST_CLAIMS = 16
 _MOST_FIGURES = 8
@@ -119,6 +119,7 @@ class Reception:
         """It does not reply: until it says hello again, it is not there."""
         self.present.pop(owner, None)
         self._account(owner).stay_silent(self._clock(), self._manners.deadline)
+        self._see(owner, "silent")
 
     async def close(self) -> None:
         """Let go of hellos that are still considered."""
@@ -268,6 +269,7 @@ class Reception:
         if name not in self.present and self._stage != "ended":
             self._tell(name, f"{name} is here, with {hello.records:,} records")
         self.present[name] = hello
+        self._see(name, "here")
         if self._dismissed.get(name) not in {None, hello.instance} and account.until <= self._clock():
             del self._dismissed[name]
         receipt = self._manners.recall(hello.ledger) if hello.ledger else None
@@ -279,6 +281,8 @@ class Reception:
     async def _turn_away(self, name: str, reply: str, problem: str) -> None:
         words = plain(problem, most=LONGEST_TEXT)
         self._tell(name, f"{name} is turned away: {words}")
+        if name not in self.present:  # another process of it may be at work
+            self._see(name, "turned away")
         await self._speak(reply, encode_notice(TurnedAway(self._manners.terms, words, final=True)))
         if name in self.expelled:
             self.farewells.add(name)
@@ -290,6 +294,13 @@ class Reception:
         if words != account.told and account.words.take(self._clock()):
             account.told = words
             self._manners.tell(words)
+
+    def _see(self, name: str, sight: Sight) -> None:
+        """Pass on how an owner is seen, when that changes."""
+        account = self._account(name)
+        if account.seen != sight:
+            account.seen = sight
+            self._manners.sees(name, sight)
 
     def _account(self, name: str) -> Account:
         return self._accounts.setdefault(name, Account())

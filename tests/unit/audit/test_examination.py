@@ -10,13 +10,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from copriv.api import audit as audit_api
 from copriv.audit import examination
 from copriv.audit.examination import Effort, confirm, examine
 from copriv.audit.result import AuditResult
 from copriv.audit.whole_reply import corpus
-from copriv.cli import audit_job
 from copriv.cli.audit import audit
 from copriv.errors import BadInput
+from copriv.report import audit_table
 
 # A correct owner fails each test by chance at most once in a million runs: these are drawn twice, at 99.9 %.
 QUICK = Effort(draws=3000, level=1e-6, confidence=0.999)
@@ -27,7 +28,7 @@ APP.command()(audit)
 @pytest.fixture(autouse=True)
 def few_replies(monkeypatch):
     """The whole corpus of replies has a test of its own."""
-    monkeypatch.setattr(audit_job, "corpus", lambda: islice(corpus(), 2, 4))
+    monkeypatch.setattr(audit_api, "corpus", lambda: islice(corpus(), 2, 4))
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_too_few_draws_are_refused():
 
 
 def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
-    monkeypatch.setattr(audit_job, "Effort", lambda draws, level, owners: Effort(draws, level, 0.999, owners))
+    monkeypatch.setattr(audit_api, "Effort", lambda draws, level, owners: Effort(draws, level, 0.999, owners))
     done = copriv_audit("--draws", 600, "--answers", 50, "--delta", 1e-6, "--level", 1e-6, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -138,7 +139,7 @@ def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin, as
     def examine_twin(claim, effort, generator, tell):
         return examination.examine(claim, effort, generator, lambda claim: twin("half_noise", claim), tell)
 
-    monkeypatch.setattr(audit_job, "examine", examine_twin)
+    monkeypatch.setattr(audit_api, "examine", examine_twin)
     done = copriv_audit("--draws", 600, "--answers", 50, "--asks", asks)
     assert done.exit_code == 1
     assert ("65 moments" in done.stdout) == (asks != "gradient")
@@ -150,7 +151,7 @@ def test_the_command_fails_where_a_test_does(copriv_audit, monkeypatch, twin, as
 
 def test_the_command_fails_where_a_reply_tells(copriv_audit, monkeypatch):
     told = AuditResult(**(_as_dict(_verdict(passed=False)) | {"name": "whole-reply", "words": "hello 1: records"}))
-    monkeypatch.setattr(audit_job, "audit_whole_reply", lambda *_given: told)
+    monkeypatch.setattr(audit_api, "audit_whole_reply", lambda *_given: told)
     done = copriv_audit("--draws", 600, "--answers", 50, "--asks", "moments")
     assert done.exit_code == 1
     assert "whole-reply: hello 1: records" in done.stdout
@@ -158,7 +159,7 @@ def test_the_command_fails_where_a_reply_tells(copriv_audit, monkeypatch):
 
 def test_a_bound_that_is_infinite_can_be_shown():
     assert (
-        audit_job._numbers(AuditResult(**(_as_dict(_verdict(passed=False)) | {"certified": np.inf})))[0] == "no bound"
+        audit_table.numbers(AuditResult(**(_as_dict(_verdict(passed=False)) | {"certified": np.inf})))[0] == "no bound"
     )
 
 
@@ -168,6 +169,9 @@ def _as_dict(verdict):
 
 def test_the_command_and_the_audit_have_the_same_defaults():
     given = {name: option.default for name, option in inspect.signature(audit).parameters.items()}
+    assert {name: given[name] for name in given if name in audit_api._DEFAULTS} == {
+        name: value for name, value in audit_api._DEFAULTS.items() if name in given
+    }
     assert (given["draws"], given["level"], given["answers"]) == (Effort().draws, Effort().level, Effort().owners)
 
 

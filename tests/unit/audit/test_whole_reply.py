@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from copriv.api.audited_owner import audited_house
 from copriv.audit import errands, hostile_studies, odd_records
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.house import live, receipt
 from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
 from copriv.audit.whole_reply import Case, audit_whole_reply, compare_all, corpus
-from copriv.cli.owner_serve import Log
-from copriv.cli.whole_reply_job import audited_house
 from copriv.losses.sample import Sample
 from copriv.owner import workspace
 from copriv.owner.ledger_opening import fingerprint_of_file
@@ -27,6 +26,8 @@ from copriv.owner.workspace import OwnerWorkspace
 from copriv.protocol import commitment, terms
 from copriv.protocol.messages import Refusal
 from copriv.protocol.wire import decode_reply, encode
+from copriv.runtime.events import Note
+from copriv.runtime.owner_log import OwnerLog
 
 HOUSE = audited_house()
 NO_TARGET, EXTREME, MISSING = odd_records.SHARP
@@ -129,13 +130,13 @@ def a_log_that_counts():
 
 
 def a_session_log_that_counts():
-    class Counting(Log):
+    class Counting(OwnerLog):
         def contact(self):
             super().contact()
             data = open(self.home.engagement.data, "rb").read()  # noqa: PTH123, SIM115
-            self.console.print(f"answered from {len(data)} bytes")
+            self.report(Note(f"answered from {len(data)} bytes"))
 
-    return replace(HOUSE, log=lambda home, ledger, file: Counting(home, ledger, HOUSE.log(home, ledger, file).console))
+    return replace(HOUSE, log=lambda home, ledger, file: Counting(home, ledger, HOUSE.log(home, ledger, file).report))
 
 
 def a_warning_about_a_record():

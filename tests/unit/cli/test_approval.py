@@ -76,6 +76,7 @@ CHANGES = {
     "owner": (lambda home, _path: _change(home, owner="west"), "the owner's name"),
     "data": (_another_data_file, "the path of the records"),
     "target": (lambda home, _path: _change(home, target="loan_amnt"), "the target column"),
+    "form": (lambda home, _path: _change(home, form={"decimal": ","}), "how the file of the records is written"),
     "nano_epsilon": (lambda home, _path: _change(home, nano_epsilon=10**9 - 1), "epsilon"),
     "delta": (lambda home, _path: _change(home, delta=1e-5), "delta"),
     "accountant": (lambda home, _path: _change(home, accountant="zcdp"), "the accountant"),
@@ -103,6 +104,14 @@ def test_every_field_of_an_engagement_is_either_covered_or_free():
 def test_what_is_approved_is_served_and_the_way_to_the_broker_may_change(home):
     assert _refusal(home) is None
     _change(home, host="broker.example.org", port=4333, rate=2.0)
+    assert _refusal(home) is None
+
+
+def test_what_was_approved_before_files_had_a_format_is_still_approved(home):
+    for name in ("engagement.json", "approval.json"):
+        content = json.loads((home.folder / name).read_text())
+        assert content.pop("form") == dict.fromkeys(("encoding", "delimiter", "decimal", "dates"))
+        (home.folder / name).write_text(json.dumps(content))
     assert _refusal(home) is None
 
 

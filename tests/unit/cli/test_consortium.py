@@ -3,11 +3,12 @@
 import fcntl
 import json
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.study_file import read_study
@@ -70,15 +71,34 @@ def test_other_rules_end_when_everybody_has_answered(copriv, joined, tmp_path):
 
 def _run(copriv, tmp_path):
     """Both banks serve in threads of this process; what the learner tells."""
-    serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}",), kwargs={"as_json": True})
+    serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}", tmp_path / f"{name}.jsonl"),
+                                kwargs={"as_json": True})
                for name in ("east", "north")]  # fmt: skip
     for thread in serving:
         thread.start()
-    outcome = copriv("learner", "run", "--json")
+    outcome = copriv("learner", "run", "--log", "learner.jsonl", "--json")
     for thread in serving:
         thread.join()
     assert outcome.code == 0, outcome.err
     return _told(outcome)
+
+
+def _events(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _check_logs(copriv, told, tmp_path):
+    """What the learner and an owner have written down while it happened."""
+    kinds = Counter(event["kind"] for event in _events(tmp_path / "learner.jsonl"))
+    assert (kinds["answered"], kinds["met"], kinds["arrived"], kinds["evaluated"]) == (30, 30, 2, 2)
+    assert (kinds["began"], kinds["done"], kinds["refused"], kinds["expelled"]) == (1, 1, 0, 0)
+    [entry] = [entry for entry in told["spent"] if entry["owner"] == "east"]
+    replied = [event for event in _events(tmp_path / "east.jsonl") if event["kind"] == "replied"]
+    assert len(replied) == entry["answers"] + 1  # and the evaluation
+    assert sum(event["price"] for event in replied) == pytest.approx(entry["epsilon"])
+    assert replied[-1]["left"] == pytest.approx(1 - entry["epsilon"])
+    kept = set().union(*replied)
+    assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "unit", "adjacency"}
 
 
 def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
@@ -91,6 +111,7 @@ def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
     assert told["evaluation"]["owners"] == 2
     for name in ("model.json", "privacy.html", "privacy.json", "schedule.json", "meetings.png", "run.json"):
         assert (tmp_path / "learner" / "run" / name).is_file()
+    _check_logs(copriv, told, tmp_path)
     _check_verdict(copriv, tmp_path)
     _check_status(copriv, told)
     again = copriv("learner", "run", "--wait", 0.1, "--json")
@@ -113,7 +134,13 @@ def _check_verdict(copriv, tmp_path):
         copriv("owner", "verdict", "--folder", "home-east", "--model", "learner/run/model.json", "--json").out
     )
     assert same["joint"] == pytest.approx(verdict["joint"])
-    assert "not private" in copriv("owner", "verdict", "--folder", "home-east").out
+    shown = copriv("owner", "verdict", "--folder", "home-east").out
+    assert "not private" in shown
+    assert "± is two standard errors" in shown
+    assert verdict["unit"] == "squared units of 'int_rate'"
+    assert verdict["margin"] == pytest.approx(2 * verdict["standard_error"])
+    scale = json.loads((tmp_path / "learner" / "run" / "model.json").read_text())["dictionary"]["target"]["scale"]
+    assert 0 < verdict["joint"] / scale**2 < 4  # what it is in scaled units, where targets are within ±1
 
 
 def _check_status(copriv, told):
@@ -126,6 +153,8 @@ def _check_status(copriv, told):
     assert "NOT APPROVED" not in copriv("owner", "status", "--folder", "home-north").out
     learner = json.loads(copriv("learner", "status", "--json").out)
     assert learner["finished"]
+    assert (learner["running"], learner["stage"], learner["waited_for"]) == (False, "finished", [])
+    assert [owner["place"] for owner in learner["owners"]] == ["done", "done"]
     assert "finished" in copriv("learner", "status").out
 
 

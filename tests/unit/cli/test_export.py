@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.cli import export_job
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.records import lending_like
+from copriv.report import export
 from copriv.runtime.rehearsal import free_port
 
 PASSED_ON = {"model.json", "privacy.json", "privacy.html", "schedule.json"}
@@ -78,7 +78,7 @@ def test_what_does_not_belong_into_a_file_does_not_leave_with_it(copriv, train, 
     assert copriv("export", "run", "handout").code == 0
     assert _leaks(tmp_path / "handout", fitness) == set()
     for name in ("_model", "_statement", "_page"):
-        monkeypatch.setattr(export_job, name, Path.read_bytes)
+        monkeypatch.setattr(export, name, Path.read_bytes)
     assert copriv("export", "run", "twin").code == 0
     assert _leaks(tmp_path / "twin", fitness) == {"model.json", "privacy.json", "privacy.html"}
 

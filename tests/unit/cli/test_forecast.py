@@ -51,8 +51,12 @@ def test_every_rule_is_forecast_and_budget_helps(forecast, rule):
     assert costs[0] > costs[1]
 
 
-def test_delta_means_gaussian_noise(forecast):
-    assert json.loads(forecast("--delta", "1e-6", "--json").out)["mechanism"] == "gaussian"
+def test_delta_means_gaussian_noise_unless_the_stronger_promise_costs_less(forecast):
+    told = json.loads(forecast("--delta", "1e-6", "--rule", "averaged", "--json").out)
+    assert (told["mechanism"], told["delta"]) == ("gaussian", 1e-6)
+    pure, either = (json.loads(forecast(*delta, "--json").out) for delta in ((), ("--delta", "1e-6")))
+    assert either["relative_fitness"] <= pure["relative_fitness"]
+    assert (either["mechanism"] == "laplace") == (either["delta"] == 0)
 
 
 def test_auto_is_the_best_of_all(forecast):
@@ -70,7 +74,25 @@ def test_the_verdict_turns_with_the_budget(forecast):
 def test_owners_may_differ_in_size_and_budget(forecast):
     told = json.loads(forecast("--json", owners=3, records="1000,5000,9000", epsilon="0.5,1,2").out)
     assert told["records"] == 15_000
-    assert told["epsilon"] == 2
+    assert told["epsilon"] == [0.5, 2]
+    alike = json.loads(forecast("--json", owners=3, records="1000,5000,9000", epsilon="2").out)
+    assert told["relative_fitness"] > alike["relative_fitness"]
+    assert "ε = 0.5 to 2" in forecast(owners=3, records="1000,5000,9000", epsilon="0.5,1,2").out
+
+
+@pytest.mark.parametrize("what", ["epsilon", "owners", "records"])
+def test_owners_that_differ_keep_their_pattern_when_something_is_varied(copriv, public, what):
+    common = ("forecast", "--public", public, "--target", "int_rate", "--rule", "newton", "--json", "--vary", what)
+    told = json.loads(copriv(*common, "--records", "1000,4000,7000", "--epsilon", "0.5,1,2").out)
+    costs = [row["relative_fitness"] for row in told["table"]]
+    assert costs == sorted(costs, reverse=True)
+    for row in told["table"]:
+        low, high = row["epsilon"]
+        if what == "owners":
+            assert (low, high) == ((0.5, 1) if row["owners"] == 2 else (0.5, 2))
+        else:
+            assert high == pytest.approx(4 * low)
+            assert row["value"] == (high if what == "epsilon" else row["records"])
 
 
 def test_heterogeneity_makes_staying_alone_dearer(forecast):
@@ -142,7 +164,7 @@ def test_other_losses_are_rehearsed_where_there_are_no_moments(forecast, rule):
     common = ("--rule", rule, "--horizon", 100, "--json")
     told = json.loads(forecast(*common, "--loss", "huber", "--huber-threshold", 50, epsilon="50").out)
     assert "moments are of the squared loss" in told["caveats"][0]
-    assert "rehearsed" in told["caveats"][-1]
+    assert "simulated" in told["caveats"][-1]
     squared = json.loads(forecast(*common, epsilon="50").out)
     assert not squared["caveats"]
     assert told["relative_fitness"] == pytest.approx(squared["relative_fitness"], rel=0.4)
@@ -171,7 +193,9 @@ def test_the_table_says_it_in_words(forecast):
         (("--horizon", "0"), {}, "horizon"),
         (("--heterogeneity", "-1"), {}, "heterogeneity"),
         (("--out", "x"), {}, "--vary"),
-        (("--vary", "epsilon"), {"epsilon": "1,2,3,4,5"}, "differ"),
+        ((), {"records": "100,,200"}, "between two commas"),
+        (("--skip", "no such column"), {}, "no such column"),
+        (("--study", "none.toml"), {}, "there is no study file"),
         (("--regularization", "0"), {}, "regularization"),
         (("--positive-above", "13"), {}, "only the logistic loss"),
         (("--loss", "huber", "--huber-threshold", "0"), {}, "threshold"),

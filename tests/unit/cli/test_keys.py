@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 from copriv.transport.authority import issue_client

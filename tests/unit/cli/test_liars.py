@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from copriv.cli.owner_serve import run_serve
+from copriv.cli.owner import run_serve
 from copriv.errors import CoprivError
 from copriv.owner.owner import Owner
 from copriv.protocol.wire import decode_query
@@ -95,6 +95,8 @@ def test_the_command_ends_well_and_names_the_liar(copriv, joined, tmp_path, monk
     assert "<b>" not in statement
     assert [entry["owner"] for entry in json.loads(
         (tmp_path / "learner" / "run" / "privacy.json").read_text())["expelled"]] == [LIAR]  # fmt: skip
+    [seen] = [owner for owner in json.loads(copriv("learner", "status", "--json").out)["owners"] if owner["why"]]
+    assert (seen["owner"], seen["place"]) == (LIAR, "expelled")
     again = copriv("learner", "run", "--wait", 0.1, "--json")
     assert json.loads(again.out.splitlines()[-1])["expelled"] == figures["expelled"]
 

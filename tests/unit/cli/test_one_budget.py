@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.cli import person, train_dataset
+from copriv.cli import person
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
@@ -123,13 +123,13 @@ def test_owners_with_budgets_of_their_own_cost_the_largest(train, tmp_path):
 
 
 def test_a_resumed_run_pays_once(train, copriv, tmp_path, monkeypatch):
-    from copriv.cli import train_job
+    from copriv.runtime import local_run
 
     def fail(*_arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(train_job, "_train", fail)
+        patch.setattr(local_run, "_train", fail)
         assert train("--budget", "1").code == 130
     outcome = copriv("train", "--resume", "run0", "--json")
     assert _dataset(outcome)["epsilon"] == 1
@@ -254,7 +254,7 @@ def test_a_person_is_asked(train, copriv, loans, tmp_path, monkeypatch):
         asked.append(question)
         return next(words)
 
-    monkeypatch.setattr(train_dataset, "asker", lambda _console: ask)
+    monkeypatch.setattr(person, "asker", lambda _console: ask)
     lending_like.generate(400, np.random.default_rng(77)).write_parquet(tmp_path / "public.parquet")
     refused = train(data="shuffled.csv", public=("--public", "public.parquet"))
     assert refused.code == 2

@@ -57,9 +57,9 @@ def _answers(folder):
 @pytest.fixture
 def cut(monkeypatch):
     """The power goes after so many meetings, once."""
-    from copriv.cli import train_job
+    from copriv.runtime.local import Watch
 
-    real, seen = train_job.Watch.see, []
+    real, seen = Watch.see, []
 
     class Cut(Exception):
         """The power goes."""
@@ -70,7 +70,7 @@ def cut(monkeypatch):
             raise Cut
         real(watch, iteration, model)
 
-    monkeypatch.setattr(train_job.Watch, "see", see)
+    monkeypatch.setattr(Watch, "see", see)
 
 
 def test_a_copy_of_a_run_folder_answers_nothing_twice(train, copriv, cut, tmp_path):

@@ -11,7 +11,7 @@ from copriv.forecast.owner_groups import OwnerGroups
 from copriv.forecast.owner_quadrature import condense, condense_but_the_loudest, gauss
 from copriv.forecast.spectrum import Spectrum
 from copriv.losses.quadratic import SufficientStatistics
-from copriv.planning.search import _best_step
+from copriv.planning.screen import best_step
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import availability
@@ -170,14 +170,14 @@ def test_the_best_step_of_the_ladder_is_found_with_fewer_trials(place):
         asked.append(step)
         return 1 + np.log2(step / steps[place]) ** 2
 
-    best, least = _best_step(cost, steps)
+    best, least = best_step(cost, steps)
     assert best == steps[place]
     assert least == 1
     assert len(asked) <= 14
 
 
 def test_steps_that_are_not_stable_are_passed_over():
-    best, _ = _best_step(lambda step: np.nan if step > 0.1 else 1 / step, [0.5**k for k in range(14)])
+    best, _ = best_step(lambda step: np.nan if step > 0.1 else 1 / step, [0.5**k for k in range(14)])
     assert 0.05 < best <= 0.1
 
 
@@ -188,7 +188,7 @@ def test_what_is_beaten_by_far_is_not_looked_at_twice():
         asked.append(step)
         return 1 + np.log2(step) ** 2
 
-    _best_step(cost, steps, beaten=1e-3)
+    best_step(cost, steps, beaten=1e-3)
     assert len(asked) == 5
-    _best_step(cost, steps, beaten=0.5)
+    best_step(cost, steps, beaten=0.5)
     assert len(asked) > 10

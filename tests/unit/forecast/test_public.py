@@ -8,15 +8,23 @@ import pytest
 from copriv.errors import BadInput
 from copriv.forecast import public
 from copriv.forecast.forecast import Forecast, jackknife
-from copriv.forecast.newton import NewtonForecast, best_prediction
+from copriv.forecast.newton import best_prediction
 from copriv.forecast.public import PublicView
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
+from copriv.losses.passes import gradient_norms
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.planning.search import Fixed, Owners, forecast_averaged, forecast_newton, forecast_paper
+from copriv.planning.expectation import step_search
+from copriv.planning.outline import outline_of
+from copriv.planning.public_evidence import PublicEvidence
+from copriv.planning.scenario import Scenario
+from copriv.planning.screen import best_step
+from copriv.planning.search import choose as choose_candidate
+from copriv.planning.settle import draft_averaged, draft_paper
+from copriv.planning.training_spec import TrainingSpec
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.simulation.averaged import simulate_averaged
@@ -36,52 +44,78 @@ def population(records, seed):
 
 
 def owners(sizes=(1500,) * 6, epsilon=5.0, **changes):
-    """Laplace noise by the book, for as many answers as are asked for."""
-    return Owners(
-        sizes,
-        lambda caps: [np.sqrt(2) * 2 * k / (n * epsilon) for n, k in zip(sizes, caps, strict=True)],
-        Norm.L1,
-        **changes,
+    return Scenario(sizes, epsilon, **changes)
+
+
+def forecast_steps(rule, who, evidence=None, horizon=200, **settled):
+    """At a clip that hardly ever binds and at the best step by moments, where these are not settled."""
+    evidence = evidence or EVIDENCE
+    answers = None if rule == "paper" else horizon // who.owners
+    places = (np.zeros_like(evidence.model), evidence.model)
+    loss, rows = evidence.objective.loss, evidence.sample
+    longest = max(float(np.max(gradient_norms(loss, rows, theta, Norm.L1))) for theta in places)
+    spec = TrainingSpec(
+        guarantees=(),
+        rule=rule,
+        loss=loss.name,
+        regularization=LAMBDA,
+        limit=evidence.objective.limit,
+        horizon=horizon,
+        answers=answers,
+        **({"clip": float(f"{longest:.3g}")} | settled),
     )
+    if spec.step is None:
+        draft = (draft_paper if rule == "paper" else draft_averaged)(outline_of(who, evidence, spec))
+        landscape, search = evidence.view.landscape(who.total), step_search(draft, evidence)
+        share = max(who.records) * who.owners / who.total
+        ladder = [2 / (share * evidence.view.steepest) * 0.5 ** (k + 0.5) for k in range(14)]
+        spec = replace(spec, step=best_step(lambda step: search.end(landscape, step), ladder)[0])
+    return choose_candidate(outline_of(who, evidence, spec))
+
+
+def evidence_of(view, objective=None):
+    found = PublicEvidence(view.sample, objective or OBJECTIVE, view.model)
+    found.__dict__["view"] = view
+    return found
 
 
 VIEW = PublicView.of(population(3000, 0), LAMBDA)
+EVIDENCE = evidence_of(VIEW)
 # So many public rows that what they say is true.
 SURE = PublicView.of(population(200_000, 7), LAMBDA)
 
 
-def measured(forecast, who, seed):
-    """ψ of one consortium of fresh owners, averaged over runs; caps count, no clip."""
-    parts = [SufficientStatistics.of(population(n, 1000 * seed + i)) for i, n in enumerate(who.records)]
-    caps = who.caps(forecast.horizon)
-    noise = Noise("laplace", forecast.clip * np.asarray(who.promised(caps)), np.asarray(caps))
-    if forecast.rule == "paper":
-        rule = PaperRule(P, who.records, who.gammas, forecast.step, LAMBDA, 50.0)
-        return simulate(rule, parts, noise, horizon=forecast.horizon, runs=20, seed=seed).psi[:, -1]
-    rule = AveragedRule(P, who.records, forecast.step, forecast.horizon, LAMBDA, 50.0)
-    return simulate_averaged(rule, parts, noise, runs=20, seed=seed, availability=who.gammas).psi
+def measured(candidate, seed):
+    """ψ of one consortium of fresh owners, averaged over runs; no clip."""
+    setting, horizon = candidate.setting, candidate.horizon
+    parts = [SufficientStatistics.of(population(n, 1000 * seed + i)) for i, n in enumerate(setting.records)]
+    caps = setting.answers if candidate.rule == "paper" else (horizon,) * len(parts)
+    noise = Noise("laplace", np.asarray(setting.noise_std), np.asarray(caps))
+    if candidate.rule == "paper":
+        rule = PaperRule(P, setting.records, setting.by_clock, candidate.step, LAMBDA, 50.0)
+        return simulate(rule, parts, noise, horizon=horizon, runs=20, seed=seed).psi[:, -1]
+    rule = AveragedRule(P, setting.records, candidate.step, horizon, LAMBDA, 50.0)
+    return simulate_averaged(rule, parts, noise, runs=20, seed=seed, availability=setting.by_clock).psi
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 50.0])
-@pytest.mark.parametrize("make", [forecast_paper, forecast_averaged])
-def test_what_is_forecast_is_measured_on_owners_nobody_has_seen(make, epsilon):
-    who = owners((1500, 500, 2500, 1500), epsilon, rates=(1.0, 1.0, 1.0, 1.0))
-    forecast = make(VIEW, OBJECTIVE, who, Fixed(horizon=200))
-    psi = np.stack([measured(forecast, who, seed) for seed in range(1, 13)])
-    assert forecast.relative_fitness == pytest.approx(psi.mean(), rel=0.15)
-    low, high = forecast.interval()
+@pytest.mark.parametrize("rule", ["paper", "averaged"])
+def test_what_is_forecast_is_measured_on_owners_nobody_has_seen(rule, epsilon):
+    found = forecast_steps(rule, owners((1500, 500, 2500, 1500), epsilon))
+    psi = np.stack([measured(found, seed) for seed in range(1, 13)])
+    assert found.relative_fitness == pytest.approx(psi.mean(), rel=0.15)
+    low, high = found.forecast.interval
     assert np.mean((psi > low) & (psi < high)) > 0.8
-    assert not forecast.caveats
+    assert not found.forecast.caveats
 
 
 def test_without_sampling_differences_little_noise_would_be_forecast_too_well():
     """What the prototype of the design missed by a factor of 2 to 3."""
-    who = owners(epsilon=500.0)
-    forecast = forecast_averaged(VIEW, OBJECTIVE, who, Fixed(horizon=60))
-    psi = np.mean([measured(forecast, who, seed).mean() for seed in range(1, 13)])
-    alike = replace(VIEW, covariance=VIEW.covariance * 1e-12)
-    naive = forecast_averaged(alike, OBJECTIVE, who, Fixed(horizon=60, step=forecast.step))
-    assert forecast.relative_fitness == pytest.approx(psi, rel=0.25)
+    found = forecast_steps("averaged", owners(epsilon=500.0), horizon=60)
+    psi = np.mean([measured(found, seed).mean() for seed in range(1, 13)])
+    alike = evidence_of(replace(VIEW, covariance=VIEW.covariance * 1e-12))
+    naive = forecast_steps("averaged", owners(epsilon=500.0), alike, horizon=60, step=found.step)
+    assert found.relative_fitness == pytest.approx(psi, rel=0.25)
     assert naive.relative_fitness < 0.5 * psi
 
 
@@ -112,15 +146,15 @@ def test_the_best_fitness_is_corrected_for_what_samples_flatter():
 
 def test_heterogeneity_costs_those_who_step_and_those_who_stay_alone():
     same, apart = (owners(epsilon=50.0, heterogeneity=kappa) for kappa in (0.0, 0.01))
-    for make in (forecast_paper, forecast_averaged):
-        costs = [make(VIEW, OBJECTIVE, who, Fixed(horizon=200)).relative_fitness for who in (same, apart)]
+    for rule in ("paper", "averaged"):
+        costs = [forecast_steps(rule, who).relative_fitness for who in (same, apart)]
         assert costs[1] > 1.1 * costs[0]
     assert VIEW.alone((1500,) * 6, 0, 0.01) > 5 * VIEW.alone((1500,) * 6, 0)
 
 
 def test_more_budget_more_owners_and_more_records_never_cost_more():
     def cost(count=6, size=1500, epsilon=5.0):
-        return forecast_paper(VIEW, OBJECTIVE, owners((size,) * count, epsilon), Fixed(horizon=300)).relative_fitness
+        return forecast_steps("paper", owners((size,) * count, epsilon), horizon=300).relative_fitness
 
     for changes in ({"epsilon": (1.0, 5.0, 50.0)}, {"size": (500, 1500, 5000)}, {"count": (2, 6, 20)}):
         ((name, values),) = changes.items()
@@ -130,27 +164,29 @@ def test_more_budget_more_owners_and_more_records_never_cost_more():
 
 def test_newton_is_forecast_by_its_prospect():
     who = owners()
-    prospects = NewtonForecast.of(VIEW.sample, OBJECTIVE, Norm.L1)
-    forecast = forecast_newton(VIEW, OBJECTIVE, who, prospects)
-    units = {k: who.promised((k,) * 6) for k in (1, 2)}
+    spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
+    outline = outline_of(who, EVIDENCE, spec)
+    found = choose_candidate(outline)
+    draft = outline.terms("newton", horizon=6, clip=1.0, step=0.0)
+    units = {k: outline.unit_noise(draft, (k,) * 6) for k in (1, 2)}
     plan = best_prediction(VIEW.sample, OBJECTIVE, records=who.records, deviations=units, norm=Norm.L1)
-    assert (forecast.clip, forecast.answers, forecast.relative_fitness) == (plan.clip, plan.answers, plan.cost)
-    assert 0 < forecast.doubt < forecast.deviation
-    low, high = forecast.interval()
-    assert low < forecast.relative_fitness < high
+    assert (found.clip, found.answers) == (plan.clip, plan.answers)
+    assert found.relative_fitness == pytest.approx(plan.cost, rel=1e-9)
+    assert 0 < found.forecast.standard_error < found.forecast.deviation
+    low, high = found.forecast.interval
+    assert low < found.relative_fitness < high
 
 
 def test_a_box_or_a_clip_that_would_bind_is_said():
-    small = replace(OBJECTIVE, limit=0.55)
-    loud = forecast_paper(VIEW, small, owners(epsilon=0.5), Fixed(horizon=200, step=0.5))
-    assert any("box" in caveat for caveat in loud.caveats)
-    hard = forecast_averaged(VIEW, OBJECTIVE, owners(), Fixed(horizon=200, clip=0.02))
-    assert any("clip" in caveat for caveat in hard.caveats)
+    small = evidence_of(VIEW, replace(OBJECTIVE, limit=0.55))
+    loud = forecast_steps("paper", owners(epsilon=0.5), small, step=0.5)
+    assert any("box" in caveat for caveat in loud.forecast.caveats)
+    hard = forecast_steps("averaged", owners(), clip=0.02)
+    assert any("clip" in caveat for caveat in hard.forecast.caveats)
 
 
 def test_the_interval_follows_from_mean_and_deviations():
-    forecast = Forecast("paper", 2.0, 0.3, 0.4, 1, 1, 0.1, 1.0)
-    low, high = forecast.interval()
+    low, high = Forecast(2.0, 0.3, 0.4).interval
     assert 2 - 2.2 * 0.5 < low < 2 - 1.5 * 0.5
     assert 2 + 1.8 * 0.5 < high < 2 + 2.6 * 0.5
 
@@ -172,12 +208,16 @@ def test_a_direction_without_variation_is_counted_and_regularised():
     rows[:, 3] = rows[:, 2]
     view = PublicView.of(Sample.of_rows(rows, VIEW.sample.targets), LAMBDA)
     assert view.singular == 1
-    assert np.isfinite(forecast_paper(view, OBJECTIVE, owners(), Fixed(horizon=100)).relative_fitness)
+    assert np.isfinite(forecast_steps("paper", owners(), evidence_of(view), horizon=100).relative_fitness)
 
 
-def test_moments_of_another_loss_are_refused():
-    with pytest.raises(BadInput, match="logistic"):
-        forecast_paper(VIEW, Objective(choose("logistic"), LAMBDA, 5.0), owners(), Fixed())
+def test_another_loss_has_no_moments_and_is_simulated():
+    labelled = Sample(VIEW.sample.columns, np.sign(VIEW.sample.targets))
+    view = PublicView.of(labelled, LAMBDA, choose("logistic"))
+    evidence = evidence_of(view, Objective(choose("logistic"), LAMBDA, 5.0))
+    found = forecast_steps("paper", owners(), evidence, horizon=50, step=0.5)
+    assert "moments are of the squared loss" in found.forecast.caveats[0]
+    assert "simulated" in found.forecast.caveats[-1]
 
 
 @pytest.mark.parametrize("loss", [choose("logistic"), choose("huber", 0.15)], ids=lambda loss: loss.name)

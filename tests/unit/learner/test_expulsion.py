@@ -10,12 +10,13 @@ from copriv.errors import CoprivError
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.expulsion import rebuild, run_name, still_planned
 from copriv.learner.learner import Iteration, Session, train
-from copriv.learner.roster import NoiseModel, Roster, meetings_of, rule_of
+from copriv.learner.roster import Roster, meetings_of, rule_of
 from copriv.learner.scrutiny import garbage
 from copriv.privacy.release import Release
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer
 from copriv.protocol.plain_terms import plain_terms
+from copriv.rules.setting import NoiseModel
 from copriv.schedule.trace import Meeting
 from copriv.vectors import Norm
 

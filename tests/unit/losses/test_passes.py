@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from copriv.errors import BadInput
 from copriv.losses import passes
+from copriv.losses.blocks import hold
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.passes import (
@@ -168,7 +169,7 @@ def test_every_term_is_within_the_bound_whatever_overflows(loss, huge):
     ("value", "held"), [(np.nan, 0.25), (np.inf, 0.25), (-np.inf, 0.0), (-1e-300, 0.0), (0.1, 0.1), (0.25, 0.25)]
 )
 def test_what_is_no_loss_is_held_within_the_bound(value, held):
-    assert passes._hold(value, 0.25) == held
+    assert hold(value, 0.25) == held
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)

@@ -16,6 +16,7 @@ from copriv.owner.workspace import Enrollment, prepare
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
 from copriv.records.dictionary import Dictionary
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
 
@@ -85,7 +86,7 @@ def make_study(dictionary, **agreed):
     return StudyFile(terms, msgspec.to_builtins(dictionary))
 
 
-def outcome(path, study):
+def outcome(path, study, form=PLAIN):
     """Everything that `owner join` would say of a file to others, and the sample for looking at its answers."""
     engagement = Enrollment(
         owner="east",
@@ -99,6 +100,7 @@ def outcome(path, study):
         answers=3,
         rate=1.0,
         ledger="ledger.sqlite",
+        form=form,
     )
     try:
         prepared = prepare(engagement, study)
@@ -113,6 +115,26 @@ def outcome(path, study):
         commitment.calibration,
     )
     return told, commitment, prepared.sample
+
+
+def test_an_owner_says_how_its_file_is_written(tmp_path):
+    """The same records in a file of another kind, encoding, delimiter, decimal mark and format of dates."""
+    frame, study = make_frame(), make_study(make_dictionary())
+    frame.write_csv(tmp_path / "plain.csv")
+    written = frame.with_columns(
+        pl.col("income", "rate").str.replace(".", ",", literal=True),
+        pl.col("day").str.to_date().dt.to_string("%d.%m.%Y"),
+    )
+    (tmp_path / "other.csv").write_bytes(written.write_csv(separator="^").encode("utf-16-be"))
+    frame.write_ndjson(tmp_path / "other.jsonl")
+    form = FileFormat(encoding="utf-16-be", delimiter="^", decimal=",", dates="%d.%m.%Y")
+    told, _, sample = outcome(tmp_path / "plain.csv", study)
+    for path, said in ((tmp_path / "other.csv", form), (tmp_path / "other.jsonl", PLAIN)):
+        again, _, same = outcome(path, study, said)
+        assert again == told
+        assert same.columns.tobytes() == sample.columns.tobytes()
+        assert same.targets.tobytes() == sample.targets.tobytes()
+    assert outcome(tmp_path / "other.csv", study)[0][0] == "BadTable"
 
 
 def require_alike(path, neighbour, study):

@@ -14,6 +14,7 @@ from copriv.owner.registry_store import default_folder
 from copriv.owner.sketch import recognise
 from copriv.owner.split import require_no_conflict, require_same_split, split_rows
 from copriv.records import hospital_like, lending_like
+from copriv.records.file_format import FileFormat
 
 KEY = b"k" * 32
 
@@ -42,6 +43,25 @@ def loans():
 def _write(frame, path):
     (frame.write_csv if path.suffix == ".csv" else frame.write_parquet)(path)
     return path
+
+
+def test_records_are_recognised_in_a_file_that_is_written_otherwise(registry, tmp_path):
+    chance = np.random.default_rng(4)
+    frame = pl.DataFrame(
+        {
+            "größe": chance.uniform(150, 200, 300).round(2),
+            "seit": pl.Series(chance.integers(10_000, 18_000, 300)).cast(pl.Date),
+            "ort": chance.choice(["Zürich", "Bern"], 300),
+        }
+    )
+    dataset = _register(registry, _write(frame, tmp_path / "people.parquet"))
+    path = tmp_path / "people.csv"
+    text = frame.with_columns(pl.col("seit").dt.to_string("%d.%m.%Y")).write_csv(separator=";", decimal_comma=True)
+    path.write_bytes(text.encode("latin-1"))
+    assert registry.lookup(path).kin == ()
+    (kin,) = registry.lookup(path, form=FileFormat(encoding="iso8859-1", decimal=",", dates="%d.%m.%Y")).kin
+    assert kin.file.dataset == dataset.id
+    assert kin.of_known == kin.of_file == 1
 
 
 def _register(registry, path, ledger="a.sqlite", ledger_id="a" * 32):

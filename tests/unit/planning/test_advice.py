@@ -15,7 +15,10 @@ from copriv.losses.sample import Sample
 from copriv.planning.advice import Advice, Adviser
 from copriv.planning.alone import Alone, Yardstick
 from copriv.planning.break_even import BreakEven, Turn, break_even, least_epsilon, least_owners
-from copriv.privacy.guarantee import Guarantee
+from copriv.planning.outline import outline_of
+from copriv.planning.scenario import Scenario
+from copriv.planning.search import choose as choose_candidate
+from copriv.planning.training_spec import TrainingSpec
 from copriv.records import lending_like
 from copriv.records.dictionary import fit_dictionary
 from copriv.records.target import TargetChoice
@@ -24,6 +27,7 @@ from copriv.simulation.cost import Scene
 
 PUBLIC = 4000
 OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
+SPEC = TrainingSpec(guarantees=(), rule="auto", limit=50.0)
 # Small owners gain at any ε here, large ones only if ε is not tiny.
 CASES = ((400, 6, 1.0), (20_000, 3, 0.005), (20_000, 3, 3.0), (4000, 8, 0.02))
 
@@ -48,35 +52,35 @@ def scene(loans, size, owners):
 
 @pytest.fixture(scope="module")
 def trials(loans):
-    return [(Trial.of(scene(loans, size, owners)), Guarantee.of(epsilon)) for size, owners, epsilon in CASES]
+    return [(Trial.of(scene(loans, size, owners)), epsilon) for size, owners, epsilon in CASES]
 
 
 def agrees(trials, judge=None):
     """The acceptance: at least 90 % of the decided verdicts are right, and enough are decided to count."""
     pairs = []
-    for trial, guarantee in trials:
+    for trial, epsilon in trials:
         asked = trial if judge is None else replace(trial, judge=judge(trial))
-        pairs.extend(asked.pairs(guarantee, 5, 1))
+        pairs.extend(asked.pairs(epsilon, 5, 1))
     found = tally(pairs)
     return found["decided"] > 0.5 and found["agree"] >= 0.9
 
 
 def test_the_advice_agrees_with_what_is_measured(trials):
     assert agrees(trials)
-    told = {pair.verdict.advice for trial, guarantee in trials for pair in trial.pairs(guarantee, 2, 1)}
+    told = {pair.verdict.advice for trial, epsilon in trials for pair in trial.pairs(epsilon, 2, 1)}
     assert {"join", "stay"} <= told
 
 
 def without_noise(trial):
     """A broken twin: as if privacy cost nothing."""
-    return lambda own, others, _guarantee: trial.judge(own, others, Guarantee.of(1000))
+    return lambda own, scenario: trial.judge(own, scenario.with_largest_epsilon(1000))
 
 
 def on_own_records(trial):
     """A broken twin: on the records that it was fitted to, an own model has ψ = 0."""
 
-    def judge(own, others, guarantee):
-        found = trial.judge(own, others, guarantee)
+    def judge(own, scenario):
+        found = trial.judge(own, scenario)
         return replace(
             found, alone=Alone(found.alone.psi * 1e-3, found.alone.standard_error * 1e-3, found.alone.public)
         )
@@ -87,8 +91,8 @@ def on_own_records(trial):
 def abstaining(trial):
     """A broken twin: never wrong, as it never says anything."""
 
-    def judge(own, others, guarantee):
-        found = trial.judge(own, others, guarantee)
+    def judge(own, scenario):
+        found = trial.judge(own, scenario)
         return replace(found, alone=replace(found.alone, standard_error=100 * found.alone.psi))
 
     return judge
@@ -97,9 +101,9 @@ def abstaining(trial):
 def the_other_way_round(trial):
     """A broken twin: joint and own model mixed up."""
 
-    def judge(own, others, guarantee):
-        found = trial.judge(own, others, guarantee)
-        joint = replace(found.joint, relative_fitness=found.alone.psi, deviation=found.alone.standard_error, doubt=0.0)
+    def judge(own, scenario):
+        found = trial.judge(own, scenario)
+        joint = Forecast(found.alone.psi, found.alone.standard_error, 0.0)
         return Advice(Alone(found.joint.relative_fitness, found.joint.deviation, found.alone.public), joint)
 
     return judge
@@ -135,22 +139,26 @@ def test_an_owner_unlike_the_public_rows_is_seen(loans):
 
 def test_larger_others_and_others_of_ones_own_size_make_a_difference(loans):
     everybody = scene(loans, 2000, 4)
-    adviser = Adviser.of(everybody.public, OBJECTIVE)
+    adviser = Adviser.of(everybody.public, SPEC)
     own = adviser.yardstick.look_at(everybody.samples[0])
-    small, large = (adviser.judge(own, (size,) * 3, Guarantee.of(0.3)).joint for size in (2000, 50_000))
+    small, large = (adviser.judge(own, Scenario((2000, *(size,) * 3), 0.3)).joint for size in (2000, 50_000))
     assert large.relative_fitness < 0.5 * small.relative_fitness
     with pytest.raises(BadInput, match="consortium of one"):
-        adviser.judge(own, (), Guarantee.of(1))
+        adviser.judge(own, Scenario((2000,)))
+    with pytest.raises(BadInput, match="which nobody of the scenario has"):
+        adviser.judge(own, Scenario((1000, 1000)))
 
 
 def test_the_interval_is_the_forecasts_own(loans):
     everybody = scene(loans, 2000, 4)
-    adviser = Adviser.of(everybody.public, OBJECTIVE)
-    own, others = adviser.yardstick.look_at(everybody.samples[0]), (2000,) * 3
-    verdict = adviser.judge(own, others, Guarantee.of(1))
-    assert verdict.interval == verdict.joint.interval()
-    glance = adviser.glance(own, others, Guarantee.of(1), verdict.joint)
-    assert glance.joint == verdict.joint
+    adviser = Adviser.of(everybody.public, SPEC)
+    own, who = adviser.yardstick.look_at(everybody.samples[0]), Scenario((2000,) * 4)
+    verdict = adviser.judge(own, who)
+    assert verdict.interval == verdict.joint.interval
+    assert verdict.joint == choose_candidate(outline_of(who, adviser.evidence, SPEC)).forecast
+    glance = adviser.glance(own, who, adviser.joint(who))
+    assert glance.joint.relative_fitness == verdict.joint.relative_fitness
+    assert glance.joint.standard_error == pytest.approx(verdict.joint.standard_error)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -158,17 +166,25 @@ def test_the_verdict_turns_at_the_break_even(loans, loss):
     rows, targets = loans
     values = np.sign(targets - 0.01) if loss == "logistic" else targets
     taken = rows, values
-    adviser = Adviser.of(part(taken, 0, PUBLIC), replace(OBJECTIVE, loss=choose(loss)))
-    own, others = adviser.yardstick.look_at(part(taken, PUBLIC, 8000)), (8000,) * 3
-    found = break_even(adviser, own, others, Guarantee.of(0.2))
+    adviser = Adviser.of(part(taken, 0, PUBLIC), replace(SPEC, loss=loss))
+    own, who = adviser.yardstick.look_at(part(taken, PUBLIC, 8000)), Scenario((8000,) * 4, 0.2)
+    found = break_even(adviser, own, who)
     turn = found.epsilon
     assert turn.perhaps <= turn.expected <= turn.certain
-    assert adviser.judge(own, others, Guarantee.of(1.2 * turn.expected)).gain < 1
-    assert adviser.judge(own, others, Guarantee.of(turn.expected / 1.2)).gain > 1
-    assert adviser.judge(own, others, Guarantee.of(1.2 * turn.certain)).advice == "join"
+    assert adviser.judge(own, who.with_largest_epsilon(1.2 * turn.expected)).gain < 1
+    assert adviser.judge(own, who.with_largest_epsilon(turn.expected / 1.2)).gain > 1
+    assert adviser.judge(own, who.with_largest_epsilon(1.2 * turn.certain)).advice == "join"
     owners = found.owners
     assert 2 <= owners.perhaps <= owners.expected <= owners.certain
-    assert adviser.judge(own, (8000,) * (owners.certain - 1), Guarantee.of(0.2)).ratio[1] < 1.02
+    assert adviser.judge(own, Scenario((8000,) * owners.certain, 0.2)).ratio[1] < 1.02
+
+
+def test_owners_that_promise_differently_are_scaled_together(loans):
+    adviser = Adviser.of(part(loans, 0, PUBLIC), SPEC)
+    own = adviser.yardstick.look_at(part(loans, PUBLIC, 8000))
+    mixed, alike = Scenario((8000,) * 4, (0.2, 0.1, 0.1, 0.1)), Scenario((8000,) * 4, 0.2)
+    turns = [break_even(adviser, own, who).epsilon.expected for who in (mixed, alike)]
+    assert turns[0] > turns[1]
 
 
 def test_break_even_points_are_found():
@@ -183,15 +199,16 @@ def test_break_even_points_are_found():
 
 @pytest.mark.parametrize(("joint", "head"), [(1e-4, "Join"), (1e-2, "Stay alone"), (1e-3, "Too close to call")])
 def test_the_words_say_what_to_do(joint, head):
-    verdict = Advice(Alone(1e-3, 1e-4, 2e-3), Forecast("newton", joint, 0.2 * joint, 0.0, 1, 10, 0.0, 1.0))
-    words = explain(verdict, BreakEven(Turn(0.1, 0.5, None), Turn(2, 4, 7)), Guarantee.of(1), 10)
+    verdict, who = Advice(Alone(1e-3, 1e-4, 2e-3), Forecast(joint, 0.2 * joint, 0.0)), Scenario((100,) * 10)
+    words = explain(verdict, BreakEven(Turn(0.1, 0.5, None), Turn(2, 4, 7)), who)
     assert words.startswith(head)
     assert "join if ε ≥ 0.5 (0.1 to more than 100)" in words
     assert "join if at least 3 others of your size do (1 to 6)" in words
     assert "public rows alone" not in words
     nowhere = BreakEven(Turn(None, None, None), Turn(40, None, None))
     poor = replace(verdict, alone=Alone(1e-3, 1e-4, 1e-4))
-    words = explain(poor, nowhere, Guarantee.of(1, 1e-6), 10)
+    words = explain(poor, nowhere, Scenario((100,) * 10, (1.0,) * 9 + (0.5,), 1e-6))
+    assert "ε = 0.5 to 1, δ = 1e-06" in words
     assert "public rows alone" in words
     assert "do not join at any ε up to 100" in words
     assert "may pay from 39 on" in words

@@ -44,7 +44,12 @@ def test_the_box_that_made_records_overflow_is_refused():
     ("name", "value"),
     [
         ("loss", "hinge"),
-        ("rule", "mine"),
+        ("rule", ""),
+        ("rule", "my rule"),
+        ("rule", "mine\x1b[2J"),
+        ("rule", "m" * 41),
+        ("asks", "loss"),
+        ("mechanisms", "none"),
         ("central", "\x1b[2J"),
         ("meeting", "never"),
         ("clock", "sun"),
@@ -79,3 +84,47 @@ def test_a_study_file_is_held_to_the_same_ranges():
 def test_what_is_agreed_otherwise_is_checked_too():
     with pytest.raises(BadInput, match="clip"):
         msgspec.structs.replace(plain_terms(), clip=0.0)
+
+
+# Of the version before terms had words for what they ask and for the kind of noise.
+OLD_DIGESTS = {
+    "paper": "759d3f6b55a9eb7b3230bca6fc2f1f7823d61a95aa41d8c9b7f465b4d05d9abc",
+    "statistics": "5b20c962e7b2ca5531a0a244d1f9d473183b33ced2125fd0fb33266a5ac95ae8",
+}
+
+
+@pytest.mark.parametrize("rule", OLD_DIGESTS)
+def test_terms_of_the_version_before_keep_their_digest(rule):
+    assert plain_terms(rule=rule).digest() == OLD_DIGESTS[rule]
+
+
+@pytest.mark.parametrize("rule", OLD_DIGESTS)
+def test_study_files_of_the_version_before_are_written_and_read_as_before(rule):
+    study = StudyFile(plain_terms(rule=rule, dictionary=dictionary_digest({"columns": []})), {"columns": []})
+    text = write_study(study)
+    assert "asks" not in text.split("[learning]")[1]
+    assert "mechanisms" not in text
+    assert read_study(text) == study
+
+
+def test_what_goes_without_saying_may_be_said():
+    said = plain_terms(rule="statistics", asks="moments", mechanisms="asked")
+    assert said == plain_terms(rule="statistics")
+    assert said.digest() == OLD_DIGESTS["statistics"]
+    assert said.kind == "moments"
+
+
+def test_a_rule_from_outside_says_what_it_asks_for():
+    terms = plain_terms(rule="mine", asks="moments", mechanisms="any", dictionary=dictionary_digest({"columns": []}))
+    assert terms.kind == "moments"
+    assert terms.suits(1e-6)
+    assert terms.suits(0.0)
+    text = write_study(StudyFile(terms, {"columns": []}))
+    assert 'asks = "moments"' in text
+    assert read_study(text).terms == terms
+    assert len({plain_terms(rule="mine", asks=asks).digest() for asks in ("", "gradient", "moments")}) == 2
+    assert not plain_terms(rule="mine").suits(1e-6)
+
+
+def test_terms_follow_the_rule_when_it_is_replaced():
+    assert msgspec.structs.replace(plain_terms(asks="gradient"), rule="statistics").kind == "moments"

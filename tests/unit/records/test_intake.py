@@ -6,7 +6,7 @@ import pytest
 
 from copriv.errors import BadInput, BadTable
 from copriv.records.dictionary import Dictionary
-from copriv.records.load import LoadSpec, load_consortium
+from copriv.records.load import LoadSpec, default_public_rows, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
@@ -141,6 +141,36 @@ def test_public_rows_are_the_last_ones_or_a_file_of_their_own():
     apart = load_consortium(frame.head(ROWS - 150).lazy(), plan(), public=frame.tail(150).lazy())
     assert apart.dictionary == found.dictionary
     assert sum(owner.sample.records for owner in apart.owners) == ROWS - 150
+
+
+def test_without_a_word_a_fifth_of_the_rows_is_public_and_that_is_said():
+    found = load_consortium(make_frame().lazy(), plan(public_rows=None))
+    assert found.public.records == default_public_rows(ROWS) == 120
+    assert any("the last 120 of 600 rows are taken as public" in notice for notice in found.notices)
+    said = load_consortium(make_frame().lazy(), plan(public_rows=120))
+    assert said.dictionary == found.dictionary
+    assert not any("taken as public" in notice for notice in said.notices)
+    apart = load_consortium(make_frame().lazy(), plan(public_rows=None), public=make_frame(200, 1).lazy())
+    assert not any("taken as public" in notice for notice in apart.notices)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 99, 199, 200, 500, 501, 10_000, 49_999, 50_000, 10**9])
+def test_the_default_of_public_rows_leaves_at_least_half_private(rows):
+    wanted = default_public_rows(rows)
+    assert 0 <= wanted <= min(10_000, rows // 2)
+    assert wanted == rows // 5 or rows < 500 or wanted == 10_000
+    assert wanted >= 1 or rows < 2
+
+
+def test_columns_are_skipped():
+    found = load_consortium(make_frame().lazy(), plan(skip=("income", "gaps")))
+    assert not {"income", "gaps", "bank"} & set(found.dictionary.required_columns())
+    again = load_consortium(make_frame().lazy(), plan(skip=("income",)), dictionary=found.dictionary)
+    assert again.dictionary == found.dictionary
+    with pytest.raises(BadTable, match="no column 'incme'"):
+        load_consortium(make_frame().lazy(), plan(skip=("incme",)))
+    with pytest.raises(BadInput, match="--skip share: the agreed dictionary uses this column"):
+        load_consortium(make_frame().lazy(), plan(skip=("share",)), dictionary=found.dictionary)
 
 
 def test_rows_keep_their_order_unless_shuffled():

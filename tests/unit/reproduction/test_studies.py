@@ -64,7 +64,7 @@ def test_hospitals_behave_as_the_paper_says(stays, settings, tmp_path):
     assert all(finding.agrees is not False for finding in figures["b1"].findings), figures["b1"].findings
     for figure in figures.values():
         save(figure, tmp_path, "a label")
-    chapter = Chapter("Hospitals", "about", "printed, not ε-DP", tuple(figures.values()), ("a note",))
+    chapter = Chapter("Hospitals", "about", "printed, not ε-DP", 1000, tuple(figures.values()), ("a note",))
     page = write_page([chapter], tmp_path).read_text()
     for words in ("the paper says", "Fig. b2", "printed, not ε-DP", "not private", "data:image/png;base64"):
         assert words in page

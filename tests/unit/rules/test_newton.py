@@ -39,7 +39,7 @@ def train(rule, samples, clip, norm=Norm.L1, noise=None, rounds=1):
 
 def make_rule(public, samples, *, clip=1e9, deviation=0.0, objective=OBJECTIVE, norm=Norm.L1):
     sizes = [sample.records for sample in samples]
-    return NewtonRule.of(public, objective, records=sizes, deviations=[deviation] * len(sizes), clip=clip, norm=norm)
+    return NewtonRule.of(public, objective, records=sizes, noise_std=[deviation] * len(sizes), clip=clip, norm=norm)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -60,7 +60,7 @@ def test_unequal_owners_count_by_their_records():
     best = minimise(OBJECTIVE, Sample.join(samples))
     rule = make_rule(public, samples)
     np.testing.assert_allclose(rule.model(train(rule, samples, 1e9)), best, atol=1e-10, rtol=0)
-    crossed = NewtonRule.of(public, OBJECTIVE, records=[1, 1], deviations=[0, 0], clip=1e9, norm=Norm.L1)
+    crossed = NewtonRule.of(public, OBJECTIVE, records=[1, 1], noise_std=[0, 0], clip=1e9, norm=Norm.L1)
     assert np.max(np.abs(crossed.model(train(crossed, samples, 1e9)) - best)) > 1e-2
 
 
@@ -113,7 +113,7 @@ def test_the_clip_bias_is_corrected_and_a_twin_without_correction_is_worse():
     theta = minimise(OBJECTIVE, public)
     clip = float(np.quantile(gradient_norms(OBJECTIVE.loss, public, theta, Norm.L1), 0.9))
     rule = make_rule(public, samples, clip=clip)
-    twin = _Uncorrected(public, OBJECTIVE, rule.records, rule.deviations, rule.clip, rule.norm, rule.outlook)
+    twin = _Uncorrected(public, OBJECTIVE, rule.records, rule.noise_std, rule.clip, rule.norm, rule.outlook)
     ours, theirs = (_psi(r.model(train(r, samples, clip)), samples) for r in (rule, twin))
     assert ours < _psi(theta, samples)
     assert theirs > 10 * ours
@@ -203,4 +203,4 @@ def test_the_model_stays_in_the_box():
 def test_nonsense_is_refused(records, deviations):
     public = population(50, np.random.default_rng(7))
     with pytest.raises(BadInput):
-        NewtonRule.of(public, OBJECTIVE, records=records, deviations=deviations, clip=1.0, norm=Norm.L1)
+        NewtonRule.of(public, OBJECTIVE, records=records, noise_std=deviations, clip=1.0, norm=Norm.L1)

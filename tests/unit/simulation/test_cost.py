@@ -8,12 +8,13 @@ from copriv.losses.moments import moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
+from copriv.planning.newton_cost import newton_costs
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.commitment import make_commitment
 from copriv.protocol.plain_terms import plain_terms
 from copriv.rules.averaged import AveragedRule
-from copriv.simulation.cost import Scene, newton_costs, promised, radial, simulate_rule
+from copriv.simulation.cost import Scene, promised, radial, simulate_rule
 from copriv.simulation.radial import Radial
 from copriv.vectors import Norm
 

@@ -1,0 +1,65 @@
+"""The last test of `copriv audit`: an owner as the command line makes it, whose whole reply is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+import numpy as np
+
+from copriv.audit.house import House
+from copriv.learner.checkpoint import Entry
+from copriv.learner.roster import Roster
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.workspace import OwnerWorkspace
+from copriv.protocol.commitment import commitment_of
+from copriv.protocol.meeting import Hello
+from copriv.protocol.messages import Answer, Reply
+from copriv.protocol.study_file import StudyFile
+from copriv.report.network_run import joint_figures
+from copriv.report.statement import Heading, make_statement, owner_statement
+from copriv.runtime.learner_outcome import JointRun
+from copriv.runtime.network_events import NetworkEvent, dated_line
+from copriv.runtime.owner_client import hello_of
+from copriv.runtime.owner_log import OwnerLog
+
+
+def audited_house() -> House:
+    """What really leaves: the hello and the log of `copriv owner serve`, and the statement of `copriv learner run`."""
+    return House(hello=hello_of, state=state_study, log=log_to)
+
+
+def log_to(home: OwnerWorkspace, ledger: SqliteLedger, written: TextIO) -> OwnerLog:
+    """The log of an owner, every event of it, as text; only the times are left out."""
+
+    def write(event: NetworkEvent, /) -> None:
+        written.write(dated_line(event, "now").decode())
+
+    return OwnerLog(home, ledger, write)
+
+
+def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:
+    """What a learner that had nobody else would pass on: figures of the run, and the statement about the study."""
+    log = [
+        Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano)
+        if isinstance(reply, Answer)
+        else Entry(number, hello.owner, reply.reason, reply.id, float(number), 0)
+        for number, reply in enumerate(replies)
+    ]
+    run = JointRun(
+        study=study,
+        roster=Roster((hello,)),
+        expelled=(),
+        log=log,
+        model=np.zeros(study.terms.parameters),
+        evaluation=None,
+        evaluated={},
+        seconds=0.0,
+        folder=Path("run"),
+    )
+    figures = joint_figures(run)
+    owners = [owner_statement(spent, commitment_of(hello, study.terms)) for spent in figures.spent]
+    heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public)
+    return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])

@@ -1,0 +1,244 @@
+"""`forecast`: what training together will cost, from public rows, sizes and promises alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.tables import Table
+from copriv.errors import BadInput
+from copriv.forecast.comparison import Estimate
+from copriv.planning.advice import Decision, decide
+from copriv.planning.candidate import Candidate
+from copriv.planning.scenario import Scenario
+from copriv.planning.search import choose
+from copriv.report.forecast_report import ForecastTold, PublicTold, Varying, as_html
+
+Varied = Literal["epsilon", "owners", "records", "join"]
+Tell = Callable[[int, int], None]
+_EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.01, 100, 13))
+_OWNERS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_FEW_EPSILONS = tuple(float(f"{value:.2g}") for value in np.geomspace(0.01, 100, 9))
+_CROWDS = (2, 3, 5, 10, 20, 50, 100, 200)
+_RECORDS = tuple(int(float(f"{value:.2g}")) for value in np.geomspace(100, 1_000_000, 13))
+_VERDICTS: dict[Decision, str] = {"join": "join", "stay": "stay", "either": "too close to call"}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is expected of training together; made by `forecast`.
+
+    Args:
+        scenario: who would train.
+        candidate: what would be done: rule, mechanism, answers, clip, step, horizon, box.
+        told: all figures, as `to_dict` gives them.
+    """
+
+    scenario: Scenario
+    candidate: Candidate
+    told: ForecastTold
+
+    @property
+    def relative_fitness(self) -> float:
+        """ψ to be expected: how far the joint model is from the best one there could be (0 is the best)."""
+        return self.candidate.forecast.relative_fitness
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where ψ of one training lies with a probability of 95 %."""
+        return self.candidate.forecast.interval
+
+    @property
+    def standard_error(self) -> float:
+        """Of the expected ψ, from the finite public sample."""
+        return self.candidate.forecast.standard_error
+
+    @property
+    def rule(self) -> str:
+        """How answers would become a model."""
+        return self.candidate.rule
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the figures do not cover, or how else they were made."""
+        return self.candidate.forecast.caveats
+
+    @property
+    def alone(self) -> float:
+        """ψ that the median owner is expected to reach with its own records only."""
+        return self.told.alone
+
+    @property
+    def decision(self) -> str:
+        """join, stay, or too close to call."""
+        return self.told.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        found: dict[str, Any] = msgspec.to_builtins(self.told)
+        return found
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a scenario: what was varied, or the one that was asked for."""
+        rows = self.told.table or [_row(self.candidate, self.scenario, 0.0, self.told.alone, self.told.public)]
+        return pl.DataFrame([_flat(row) for row in rows])
+
+    def _repr_html_(self) -> str:
+        return as_html(self.told)
+
+
+def forecast(
+    public: Table,
+    scenario: Scenario,
+    *,
+    target: str | None = None,
+    vary: Varied | None = None,
+    tell: Tell = lambda _done, _total: None,
+    **settings: Unpack[PlanSettings],
+) -> Forecast:
+    """What training together would cost. Nobody is asked, nothing is spent.
+
+    Args:
+        public: public rows: a path, or a polars, pandas or Arrow table; None for those beside `study`.
+        scenario: who would train, and what each promises.
+        target: the column to predict.
+        vary: also over a range of ε, owners or records; `join`: of owners and ε.
+        tell: is told how many of how many scenarios are done.
+        **settings: see `PlanSettings`: what is settled beforehand.
+
+    Raises:
+        BadInput: a setting makes no sense, or the public rows cannot be read or are too few.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> found = forecast(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> low, high = found.interval
+    >>> low < found.relative_fitness < high, found.rule
+    (True, 'newton')
+    """
+    require_known(settings, PlanSettings, "forecast")
+    known = read_public(public, target, settings)
+    view = known.evidence.view
+    _require_own_models(known, scenario)
+    candidate = choose(known.outline(scenario))
+    alone = float(np.median([view.alone(scenario.records, k, scenario.heterogeneity) for k in _kinds(scenario)]))
+    told = _tell(known, scenario, candidate, alone)
+    if vary is not None:
+        told.varied = vary
+        cases = _range(vary, scenario)
+        for done, (value, other) in enumerate(cases, start=1):
+            told.table.append(_what_if(known, other, value))
+            tell(done, len(cases))
+    return Forecast(scenario, candidate, told)
+
+
+def _kinds(scenario: Scenario) -> list[int]:
+    """Owners, all of them if they are few or differ; else one that stands for all."""
+    return [0] if len(set(scenario.records)) == 1 else list(range(scenario.owners))
+
+
+def _require_own_models(known: PublicStudy, scenario: Scenario) -> None:
+    """Refuse owners that could not train alone, as there would be nothing to compare with."""
+    fewest, parameters = min(scenario.records), known.dictionary.parameters
+    if fewest <= parameters:
+        raise BadInput(
+            f"an owner of {fewest} records for a model of {parameters} numbers, which it could not train alone",
+            remedy=f"give more than {parameters} records an owner, or fewer --features",
+            value=fewest,
+        )
+
+
+def _tell(known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: float) -> ForecastTold:
+    view, found = known.evidence.view, candidate.forecast
+    singular = f"the public rows do not vary in {view.singular} directions: there the regularizer decides"
+    low, high = scenario.epsilon_range
+    delta = candidate.setting.guarantees[0].delta
+    pure = f"one pure answer costs less than what δ = {scenario.delta:g} buys: owners would promise δ = 0"
+    return ForecastTold(
+        relative_fitness=found.relative_fitness,
+        interval=found.interval,
+        standard_error=found.standard_error,
+        alone=alone,
+        verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
+        rule=candidate.rule,
+        answers_per_owner=candidate.answers,
+        step=candidate.step,
+        mechanism=candidate.mechanism,
+        clip=candidate.clip,
+        horizon=candidate.horizon,
+        box=candidate.box,
+        owners=scenario.owners,
+        records=scenario.total,
+        epsilon=low if low == high else (low, high),
+        delta=delta,
+        loss=known.evidence.objective.loss.name,
+        public=PublicTold(view.sample.records, view.public_model(scenario.total)),
+        heterogeneity=scenario.heterogeneity,
+        target=known.dictionary.target.name,
+        seed=known.spec.seed,
+        caveats=list(found.caveats),
+        notices=[
+            *known.notices,
+            *([singular] if view.singular else []),
+            *([pure] if delta != scenario.delta else []),
+        ],
+    )
+
+
+def _range(vary: Varied, scenario: Scenario) -> list[tuple[float, Scenario]]:
+    """The scenario for one value after another; owners that differ keep their pattern."""
+    if vary == "epsilon":
+        return [(epsilon, scenario.with_largest_epsilon(epsilon)) for epsilon in _EPSILONS]
+    if vary == "owners":
+        return [(float(owners), scenario.with_owners(owners)) for owners in _OWNERS]
+    if vary == "records":
+        return [(float(records), scenario.with_median_records(records)) for records in _RECORDS]
+    crowds = [scenario.with_owners(owners) for owners in _CROWDS]
+    return [(epsilon, crowd.with_largest_epsilon(epsilon)) for crowd in crowds for epsilon in _FEW_EPSILONS]
+
+
+def _what_if(known: PublicStudy, scenario: Scenario, value: float) -> Varying:
+    view = known.evidence.view
+    alone = float(np.median([view.alone(scenario.records, k, scenario.heterogeneity) for k in _kinds(scenario)]))
+    public = PublicTold(view.sample.records, view.public_model(scenario.total))
+    return _row(choose(known.outline(scenario)), scenario, value, alone, public)
+
+
+def _row(candidate: Candidate, scenario: Scenario, value: float, alone: float, public: PublicTold) -> Varying:
+    found, (low, high) = candidate.forecast, scenario.epsilon_range
+    return Varying(
+        value=value,
+        owners=scenario.owners,
+        records=round(float(np.median(scenario.records))),
+        epsilon=low if low == high else (low, high),
+        relative_fitness=found.relative_fitness,
+        interval=found.interval,
+        alone=alone,
+        public=public.relative_fitness,
+        verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
+        rule=candidate.rule,
+    )
+
+
+def _flat(row: Varying) -> dict[str, Any]:
+    """A row without ranges in it: ε is the largest, and `smallest_epsilon` beside it."""
+    low, high = (row.epsilon, row.epsilon) if isinstance(row.epsilon, float) else row.epsilon
+    return {
+        "owners": row.owners,
+        "records": row.records,
+        "epsilon": high,
+        "smallest_epsilon": low,
+        "relative_fitness": row.relative_fitness,
+        "low": row.interval[0],
+        "high": row.interval[1],
+        "alone": row.alone,
+        "public": row.public,
+        "rule": row.rule,
+        "verdict": row.verdict,
+    }

@@ -1,0 +1,153 @@
+"""`Model` and `load`: a trained model, applied and explained."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.api.tables import Table, as_lazy
+from copriv.errors import BadInput
+from copriv.records.table import collect, require_columns
+from copriv.report.model_file import ModelFile, read_model, write_model
+from copriv.vectors import FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class Model:
+    """A trained model with the dictionary it needs and the promises under which it was trained.
+
+    Get one from `train(...).model`, or from a file by `load`.
+
+    >>> from copriv.api.train import train
+    >>> from copriv.api.data import read
+    >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
+    >>> model = train(read(table, target="y", owners=2), 10, simulate=True).model
+    >>> model.target, model.columns
+    ('y', ['x'])
+    """
+
+    file: ModelFile
+
+    @property
+    def target(self) -> str:
+        """The column that it predicts."""
+        return self.file.dictionary.target.name
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it predicts from."""
+        return self.file.dictionary.required_columns()
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise in it protects anybody; False for a simulation."""
+        return self.file.noise == "secure"
+
+    def predict(self, table: Table) -> FloatArray:
+        """The target of every row in its own unit; for a logistic model, the probability of a positive label.
+
+        Args:
+            table: a path, or a polars, pandas or Arrow table, with the model's columns.
+
+        Raises:
+            BadTable: a column is missing.
+        """
+        lazy = as_lazy(table)
+        require_columns(lazy, self.columns)
+        return self.file.predict(collect(lazy.select(self.columns)))
+
+    def coefficients(self, by: str = "column") -> pl.DataFrame:
+        """What the model has learnt, by original column or by component.
+
+        Args:
+            by: "column" for what one more unit of a column, and one more standard deviation, adds to the prediction
+                (in the target's unit; for a logistic model, to the log-odds), from rows that are not shortened;
+                categories count as their places 0, 1, 2 … "component" for the model's own numbers.
+
+        Raises:
+            BadInput: `by` is neither.
+        """
+        if by == "component":
+            return self._by_component()
+        if by == "column":
+            return self._by_column()
+        raise BadInput(f"coefficients by {by!r}", remedy='ask by "column" or by "component"', value=by)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model as JSON; an existing file is never overwritten."""
+        place = Path(path)
+        if place.exists():
+            raise BadInput(f"{place} exists", remedy="choose another name, or remove it yourself", value=str(place))
+        write_model(self.file, place)
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that model.json holds."""
+        found: dict[str, Any] = msgspec.to_builtins(self.file)
+        return found
+
+    def to_polars(self) -> pl.DataFrame:
+        """The coefficients by column."""
+        return self.coefficients()
+
+    def _by_component(self) -> pl.DataFrame:
+        names = [f"component {k}" for k in range(1, len(self.file.theta))]
+        return pl.DataFrame({"component": [*names, "intercept"], "coefficient": list(self.file.theta)})
+
+    def _by_column(self) -> pl.DataFrame:
+        """The linear map of dictionary and model, row by row: components, then the unit of length, then θ."""
+        dictionary = self.file.dictionary
+        theta, keep = np.asarray(self.file.theta), 1 - 1e-12  # as `bound_rows` has it
+        scale, center = _target_map(self.file)
+        strength = scale * keep * math.sqrt(1 - dictionary.intercept**2) / dictionary.length
+        standardised = strength * (theta[:-1] @ np.asarray(dictionary.components))
+        means = np.array([column.mean for column in dictionary.columns])
+        deviations = np.array([column.deviation for column in dictionary.columns])
+        intercept = center + scale * keep * dictionary.intercept * float(theta[-1])
+        names = [*self.columns, "intercept"]
+        return pl.DataFrame(
+            {
+                "column": names,
+                "kind": [*(column.kind for column in dictionary.columns), ""],
+                "coefficient": [*(standardised / deviations), intercept - float(standardised @ (means / deviations))],
+                "per_deviation": [*standardised, intercept],
+            }
+        )
+
+    def __repr__(self) -> str:
+        simulated = "" if self.private else ", simulated, not private"
+        return f"Model(target={self.target!r}, {self.file.terms.rule}, {len(self.columns)} columns{simulated})"
+
+    def _repr_html_(self) -> str:
+        from copriv.report.run_html import model_html
+
+        return model_html(repr(self), self.coefficients())
+
+
+def load(path: str | Path) -> Model:
+    """A model from a file.
+
+    Args:
+        path: the model.json of a run folder, or the folder.
+
+    Raises:
+        BadInput: there is none, or it is no model.
+
+    >>> load("nowhere/model.json")
+    Traceback (most recent call last):
+    copriv.errors.BadInput: there is no model nowhere/model.json (give the model.json of a run folder)
+    """
+    place = Path(path)
+    return Model(read_model(place / "model.json" if place.is_dir() else place))
+
+
+def _target_map(model: ModelFile) -> tuple[float, float]:
+    """From margins to the target's unit: scale and centre; a logistic model's margins are log-odds."""
+    target = model.dictionary.target
+    return (1.0, 0.0) if target.kind == "label" else (target.scale, target.center)

@@ -1,0 +1,192 @@
+"""`plan`: from public rows to a study: features, rule, mechanism, answers, clip, step and what they should cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.tables import Table, as_path
+from copriv.errors import BadInput
+from copriv.learner.public_rows import public_rows_beside, write_sample
+from copriv.losses.passes import record_values
+from copriv.losses.sample import Sample
+from copriv.planning.candidate import Candidate
+from copriv.planning.outline import Study, outline_of
+from copriv.planning.scenario import Scenario
+from copriv.planning.search import choose, rank
+from copriv.privacy.weakness import weakness_of
+from copriv.protocol.study_file import StudyFile, write_study
+from copriv.protocol.terms import Clock, Meeting, Terms
+from copriv.protocol.text import plain
+from copriv.records.dictionary import Dictionary
+from copriv.report.plan_report import candidates_as_html
+
+
+class StudySettings(PlanSettings, total=False):
+    """What is settled beforehand, and what else a study says.
+
+    Keys:
+        name: what people call the study.
+        learner: who asks, as owners will read it.
+        meeting: who speaks first: owners `request`, or the learner does a `broadcast`.
+        clock: owners are there `always`, or have `poisson` clocks.
+        evaluations: how often an owner may be asked for its average loss (0).
+        evaluation_share: the part of every budget that is set aside for that (0.1).
+    """
+
+    name: str
+    learner: str
+    meeting: Meeting
+    clock: Clock
+    evaluations: int
+    evaluation_share: float
+
+
+_OF_STUDY = frozenset(StudySettings.__annotations__) - frozenset(PlanSettings.__annotations__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Ways to train, ranked by what they should cost, and the study of the first; made by `plan`.
+
+    Args:
+        scenario: who would train.
+        candidates: every way that was thought of; the first is taken.
+        terms: what learner and owners will agree on.
+        dictionary: how records become features.
+        public: the public rows, as numbers.
+    """
+
+    scenario: Scenario
+    candidates: tuple[Candidate, ...]
+    terms: Terms
+    dictionary: Dictionary
+    public: Sample
+
+    @property
+    def best(self) -> Candidate:
+        """The one that is taken."""
+        return self.candidates[0]
+
+    @property
+    def predicted(self) -> float:
+        """ψ to be expected of it."""
+        return self.best.forecast.relative_fitness
+
+    @property
+    def weakness(self) -> str | None:
+        """What makes the promise a weak one, if anything does."""
+        largest = max(self.best.setting.guarantees)
+        return weakness_of(largest.epsilon, largest.delta, min(self.scenario.records))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the study file, and the public rows beside it, for the learner alone. Nothing is overwritten."""
+        place = Path(path)
+        require_new_study(place)
+        with place.open("x", encoding="utf-8") as output:
+            output.write(write_study(StudyFile(self.terms, msgspec.to_builtins(self.dictionary))))
+        public_rows_beside(place).write_bytes(write_sample(self.public))
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """The terms, what is predicted, and every candidate, as plain values."""
+        about = {"terms": self.terms.digest(), "predicted": self.predicted, "weakness": self.weakness}
+        shown = [candidate.to_dict() for candidate in self.candidates]
+        found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown}
+        return found
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a candidate."""
+        rows = [candidate.to_dict() for candidate in self.candidates]
+        for row in rows:
+            row["low"], row["high"] = row.pop("interval")
+            row["smallest_epsilon"], row["epsilon"] = row.pop("epsilon")
+        return pl.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        return candidates_as_html(self.candidates, self.scenario)
+
+
+def plan(public: Table, scenario: Scenario, *, target: str | None = None, **settings: Unpack[StudySettings]) -> Plan:
+    """Work out a study from public rows. No private record is looked at.
+
+    Args:
+        public: public rows: a path, or a polars, pandas or Arrow table.
+        scenario: who would train, and what each promises.
+        target: the column to predict.
+        **settings: see `StudySettings`: what is settled beforehand, and what else the study says.
+
+    Raises:
+        BadInput: a setting makes no sense, or the public rows cannot be read.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> found = plan(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> found.best.rule, found.predicted < 1
+    ('newton', True)
+    """
+    require_known(settings, StudySettings, "plan")
+    if settings.get("study") is not None:
+        raise BadInput("a plan under a study that is agreed", remedy="ask forecast about it", value=settings["study"])
+    settled: Any = {name: value for name, value in settings.items() if name not in _OF_STUDY}
+    known = read_public(public, target, settled)
+    candidates = rank(known.outline(scenario))
+    terms = _terms(known, scenario, candidates[0], settings, public)
+    if terms.evaluations:
+        candidates = (_with_evaluations(known, terms, candidates[0], scenario), *candidates[1:])
+    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample)
+
+
+def require_new_study(path: Path) -> None:
+    """Refuse a place where a study or its public rows are already."""
+    for place in (path, public_rows_beside(path)):
+        if place.exists():
+            raise BadInput(
+                f"{place} exists, and a study file is never overwritten",
+                remedy="choose another --out, or remove it yourself",
+                value=str(place),
+            )
+
+
+def _terms(
+    known: PublicStudy, scenario: Scenario, candidate: Candidate, settings: StudySettings, public: Table
+) -> Terms:
+    """Of the candidate, with what else the study says; where owners differ, each brings its own."""
+    setting, path = candidate.setting, as_path(public)
+    epsilons, answers = {each.epsilon for each in setting.guarantees}, set(setting.answers)
+    terms = msgspec.structs.replace(
+        setting.terms,
+        name=settings.get("name", "study"),
+        records=max(scenario.records),
+        answers=answers.pop() if len(answers) == 1 else 0,
+        epsilon=epsilons.pop() if len(epsilons) == 1 else 0.0,
+        delta=setting.guarantees[0].delta,
+        meeting=settings.get("meeting", "request"),
+        clock=settings.get("clock", "always"),
+        learner=settings.get("learner", ""),
+        public_rows=known.evidence.sample.records,
+        public_source="a table in memory" if path is None else plain(path.name),
+    )
+    if not settings.get("evaluations"):
+        return terms
+    objective = terms.objective()
+    losses = record_values(objective.loss, known.evidence.sample, known.evidence.start)
+    return msgspec.structs.replace(
+        terms,
+        evaluations=settings["evaluations"],
+        evaluation_share=settings.get("evaluation_share", 0.1),
+        loss_bound=float(np.max(losses)),
+    )
+
+
+def _with_evaluations(known: PublicStudy, terms: Terms, candidate: Candidate, scenario: Scenario) -> Candidate:
+    """The same under the final terms, which leave less of the budget to training."""
+    delta = candidate.setting.guarantees[0].delta
+    given = scenario if delta == scenario.delta else scenario.purely()
+    return choose(outline_of(given, known.evidence, known.spec, Study(known.dictionary, terms)))

@@ -1,0 +1,205 @@
+"""What `forecast`, `plan` and `verdict` may be told beside the scenario, and the public rows as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import polars as pl
+
+from copriv.api.tables import Table, as_lazy, as_path
+from copriv.errors import BadInput
+from copriv.learner.public_rows import public_rows_beside, read_sample
+from copriv.losses.choose import loss_name
+from copriv.losses.outside import OutsideLoss
+from copriv.losses.sample import Sample
+from copriv.owner.registry import Registry
+from copriv.owner.registry_store import default_folder
+from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
+from copriv.planning.public_evidence import PublicEvidence
+from copriv.planning.scenario import Scenario
+from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
+from copriv.protocol.study_file import read_study
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.records.load import take_public
+from copriv.records.load_owner import load_owner
+from copriv.records.table import require_columns
+from copriv.records.target import TargetChoice
+from copriv.rules.paper import CentralStep
+
+
+class PlanSettings(TypedDict, total=False):
+    """What is settled beforehand; all else is for the search to choose.
+
+    Keys:
+        skip: columns to leave out, such as one that gives the target away.
+        features: principal components to keep (10).
+        ordinal: number the sorted categories of a text target 1, 2, 3 …
+        positive_above: for the logistic loss, targets above this are positive.
+        rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
+        loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
+        horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
+        clip, answers, regularization, box: instead of what the search would choose.
+        seed: of simulated runs on public rows (0).
+        study: a study.toml whose features and terms are agreed.
+    """
+
+    skip: Sequence[str]
+    features: int
+    ordinal: bool
+    positive_above: float | None
+    rule: RuleChoice
+    loss: str | OutsideLoss
+    huber_threshold: float
+    horizon: int
+    step: float | None
+    rho: float | None
+    central: Literal["proof", "printed"]
+    clip: float | None
+    answers: int | None
+    regularization: float
+    box: float | None
+    seed: int
+    study: str | Path | None
+
+
+_ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "study")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicStudy:
+    """Public rows as numbers, the features they are reduced to, and what is settled."""
+
+    dictionary: Dictionary
+    evidence: PublicEvidence
+    spec: TrainingSpec
+    agreed: Terms | None
+    notices: tuple[str, ...]
+
+    @property
+    def study(self) -> Study:
+        """The features, and the terms if they are agreed."""
+        return Study(self.dictionary, self.agreed)
+
+    def outline(self, scenario: Scenario) -> Outline:
+        """Where the search for owners of a scenario starts from."""
+        return outline_of(scenario, self.evidence, self.spec, self.study)
+
+
+def require_known(given: Mapping[str, object], known: type, verb: str) -> None:
+    """Refuse a setting that nobody knows, naming those that exist."""
+    names = sorted(known.__annotations__)
+    for name in given:
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise BadInput(f"{verb} knows no setting {name!r}", remedy=f"{hint}it knows {', '.join(names)}", value=name)
+
+
+def read_public(public: Table, target: str | None, settings: PlanSettings) -> PublicStudy:
+    """The public rows, reduced by features that are fitted on them, or by those of a study."""
+    spec = spec_of(settings)
+    if settings.get("study") is not None:
+        return _read_under_study(public, target, settings, spec)
+    if public is None or target is None:
+        missing = "public rows" if public is None else "a target"
+        raise BadInput(f"there is no study, and so no forecast without {missing}", remedy=f"give {missing}, or a study")
+    table, skip = open_public(public), tuple(settings.get("skip") or ())
+    require_columns(table, skip)
+    above = settings.get("positive_above")
+    choice = TargetChoice(target, settings.get("ordinal", False), above, spec.loss == "logistic")
+    dictionary, sample, notices = take_public(table, choice, settings.get("features", 10), skip=skip)
+    return PublicStudy(dictionary, gather_evidence(sample, spec), spec, None, notices)
+
+
+def spec_of(settings: PlanSettings) -> TrainingSpec:
+    """What is settled, as the search has it; whose it is comes with the scenario."""
+    values: dict[str, Any] = {
+        _ELSEWHERE.get(name, name): value for name, value in settings.items() if name not in _OF_READING
+    }
+    if "loss" in values:
+        values["loss"] = loss_name(values["loss"])
+    if "central" in values:
+        values["central"] = CentralStep(values["central"])
+    spec = TrainingSpec(**({"guarantees": (), "rule": "auto"} | values))
+    require_sensible(spec)
+    if settings.get("positive_above") is not None and spec.loss != "logistic":
+        raise BadInput(
+            "--positive-above makes labels of the target, which only the logistic loss uses",
+            remedy="add --loss logistic, or leave it out",
+            value=settings["positive_above"],
+        )
+    return spec
+
+
+def open_public(source: Table) -> pl.LazyFrame:
+    """The table of public rows; the very file of a known dataset is refused. Nothing is noted."""
+    table, path = as_lazy(source), as_path(source)
+    if path is not None and (default_folder() / "registry.sqlite").is_file():
+        with Registry() as registry:
+            known = registry.known_file(registry.fingerprint(path))
+        if known is not None and known.dataset is not None:
+            raise BadInput(
+                f"{path} is a file of private records",
+                remedy="give a file of public rows; rows once private stay private",
+                value=str(path),
+            )
+    return table
+
+
+def _read_under_study(public: Table, target: str | None, settings: PlanSettings, spec: TrainingSpec) -> PublicStudy:
+    """With the features, rule, clip, step and answers that are agreed."""
+    path = Path(str(settings["study"]))
+    if not path.is_file():
+        raise BadInput(
+            f"there is no study file {path}", remedy="give one that `copriv plan` has written", value=str(path)
+        )
+    file = read_study(path.read_text(encoding="utf-8"))
+    dictionary = Dictionary.from_study(file.dictionary)
+    _require_agreement(file.terms, dictionary, settings, target)
+    sample = _rows_of_study(public, path, dictionary)
+    return PublicStudy(dictionary, evidence_for(file.terms, sample), spec, file.terms, ())
+
+
+def _rows_of_study(public: Table, study: Path, dictionary: Dictionary) -> Sample:
+    """The given rows, or those that were kept beside the study file."""
+    if public is not None:
+        return load_owner(open_public(public), dictionary).sample
+    kept = public_rows_beside(study)
+    if not kept.is_file():
+        raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))
+    return read_sample(kept.read_bytes())
+
+
+def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSettings, target: str | None) -> None:
+    """Refuse a setting that says something else than the study."""
+    agreed: dict[str, object] = {
+        "target": dictionary.target.name,
+        "features": dictionary.features,
+        "loss": terms.loss,
+        "huber_threshold": terms.threshold,
+        "rule": terms.rule,
+        "horizon": terms.horizon,
+        "step": terms.step,
+        "clip": terms.clip,
+        "central": terms.central,
+        "regularization": terms.regularization,
+        "box": terms.limit,
+    } | ({"answers": terms.answers} if terms.answers else {})
+    given: dict[str, object] = {**settings, "target": target}
+    for name, value in agreed.items():
+        if given.get(name) is not None and given[name] != value:
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(
+                f"{option} is {given[name]}, and the study says {value}",
+                remedy=f"leave {option} out, or plan another study",
+                value=given[name],
+            )
+    for name in ("skip", "ordinal", "positive_above", "rho"):
+        if given.get(name):
+            raise BadInput(f"{name} is given, and the study settles it", remedy="leave it out", value=str(given[name]))

@@ -1,0 +1,85 @@
+"""Predictions for a whole table, with what could not be read and how far off they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from copriv.api.model import Model, load
+from copriv.api.tables import Table, as_lazy
+from copriv.errors import BadInput
+from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.table import collect, require_columns
+from copriv.records.unread import count_unread
+from copriv.report.prediction import Accuracy, Prediction
+from copriv.vectors import FloatArray
+
+
+def predict_table(
+    model: str | Path | Model,
+    table: Table,
+    out: Path | None = None,
+    key: str | None = None,
+    form: FileFormat = PLAIN,
+) -> tuple[pl.DataFrame, Prediction]:
+    """Predict every row; the predictions (beside the values of a column, if one is named), and what to say of them.
+
+    Args:
+        model: a model, or its file.
+        table: a path or a table.
+        out: a new CSV file to write the predictions to.
+        key: the column whose values are kept beside the predictions.
+        form: how a file is written, where its name and header do not tell.
+
+    Raises:
+        BadInput: there is no such model, table or column, or `out` exists.
+    """
+    trained = model if isinstance(model, Model) else load(model)
+    lazy = as_lazy(table, form)
+    wanted = [*trained.columns, *([key] if key is not None else [])]
+    require_columns(lazy, wanted)
+    if out is not None and out.exists():
+        raise BadInput(f"{out} exists", remedy="choose another --out, or remove it yourself", value=str(out))
+    known = [trained.target] if trained.target in lazy.collect_schema().names() else []
+    frame = collect(lazy.select(list(dict.fromkeys([*wanted, *known]))))
+    predictions = trained.file.predict(frame)
+    kept = pl.DataFrame({"prediction": predictions})
+    if key is not None:
+        if key == "prediction":
+            raise BadInput("the id column is called 'prediction'", remedy="rename it", value=key)
+        kept = pl.DataFrame([frame[key], kept["prediction"]])
+    if out is not None:
+        kept.write_csv(out)
+    label = trained.file.dictionary.target.kind == "label"
+    told = Prediction(
+        rows=predictions.size,
+        target=trained.target,
+        meaning="probability of a positive label" if label else "the target's own unit",
+        out=None if out is None else str(out),
+        accuracy=measure(trained, frame, predictions),
+        unread=list(count_unread(trained.file.dictionary, frame)),
+    )
+    return kept, told
+
+
+def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Accuracy | None:
+    """How far off predictions are, where the table has the target."""
+    target = model.file.dictionary.target
+    if target.name not in frame.columns:
+        return None
+    truth = frame.select(target.raw(frame.schema[target.name]).fill_null(float("nan"))).to_series().to_numpy()
+    known = np.isfinite(truth)
+    if not known.any():
+        return None
+    if target.kind == "label":
+        positive = truth[known] > target.center
+        share = float(positive.mean())
+        right = (predictions[known] > 0.5) == positive
+        return Accuracy(int(known.sum()), correct=float(right.mean()), majority=max(share, 1 - share))
+    return Accuracy(
+        int(known.sum()),
+        root_mean_square=float(np.sqrt(np.mean((predictions[known] - truth[known]) ** 2))),
+        of_the_mean=float(np.std(truth[known])),
+    )

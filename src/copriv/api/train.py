@@ -1,0 +1,183 @@
+"""`train`: one model across private owners, and `Run`, what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Unpack
+
+import msgspec
+import polars as pl
+
+from copriv.api.data import Data
+from copriv.api.model import Model
+from copriv.api.settings import Each, TrainSettings, request_from, require_known, this_person
+from copriv.losses.choose import loss_name
+from copriv.report import run_folder
+from copriv.report.figures import Figures
+from copriv.report.run_folder import Result
+from copriv.report.sentence import explain, many
+from copriv.report.statement import describe
+from copriv.runtime.events import Event, silent
+from copriv.runtime.local_folder import make, require_new
+from copriv.runtime.local_run import Job, begin, run_local
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A finished training: the model, what it cost whom, and what may be said about it.
+
+    >>> from copriv.api.data import read
+    >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
+    >>> run = train(read(table, target="y", owners=2), 10, simulate=True)
+    >>> run.metrics["records"], run.spent["owner"].to_list()
+    (480, ['owner-1', 'owner-2'])
+    >>> run
+    Run(2 owners, 480 records, newton, ε = 10, δ = 0 per record (replace-one), simulated, not private)
+    """
+
+    result: Result
+    folder: Path | None = None
+    events: tuple[Event, ...] = field(default=(), compare=False)
+
+    @property
+    def model(self) -> Model:
+        """The trained model."""
+        return Model(self.result.model)
+
+    @property
+    def figures(self) -> Figures:
+        """Everything about the run that is a number, as run.json keeps it. Measured on records: not private."""
+        return self.result.figures
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """How good the model is, measured on the records themselves: not private, and not meant to be passed on."""
+        told = self.figures
+        return {
+            "relative_fitness": told.relative_fitness,
+            "cost_of_privacy": told.cost_of_privacy,
+            "fitness": told.fitness,
+            "best_fitness": told.best_fitness,
+            "alone_median": told.alone.median,
+            "gaining": told.alone.gaining,
+            "public": None if told.public is None else told.public.relative_fitness,
+            "owners": told.owners,
+            "records": told.records,
+        }
+
+    @property
+    def spent(self) -> pl.DataFrame:
+        """What each owner promised, answered and spent, for any one record (replace-one)."""
+        return pl.DataFrame([msgspec.to_builtins(entry) for entry in self.figures.spent])
+
+    @property
+    def predicted(self) -> float | None:
+        """The ψ that the public rows foretold; None where they tell nothing."""
+        return self.figures.predicted
+
+    @property
+    def statement(self) -> str:
+        """The privacy statement as text: what was promised, spent and protected, and what was not."""
+        return describe(self.result.statement)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise protects anybody; False for a simulation."""
+        return self.figures.noise == "secure"
+
+    @property
+    def ledgers(self) -> Path | None:
+        """Where the owners' ledgers lie; None for a simulation. They are never copied."""
+        return None if self.folder is None or not self.private else self.folder / "ledgers"
+
+    def save(self, folder: str | Path) -> Path:
+        """Write model.json, the privacy statement, the schedule, the picture and run.json into a new folder.
+
+        The ledgers stay where they are (`run.ledgers`): a copy of a ledger is none.
+
+        Raises:
+            BadInput: the folder exists, or cannot be made.
+        """
+        place = Path(folder)
+        require_new(place)
+        make(place)
+        run_folder.write_with_picture(place, self.result)
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, as run.json has them."""
+        found: dict[str, Any] = msgspec.to_builtins(self.figures)
+        return found
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row with what was asked for and what came of it, to stack with those of other runs."""
+        told = self.figures
+        promise = {"epsilon": told.guarantee.epsilon, "delta": told.guarantee.delta, "unit": told.guarantee.unit}
+        asked = {"rule": told.rule, "loss": told.loss, "adjacency": told.guarantee.adjacency, "noise": told.noise}
+        return pl.DataFrame([promise | asked | {"predicted": self.predicted} | self.metrics])
+
+    def __repr__(self) -> str:
+        told = self.figures
+        who = f"{many(told.owners, 'owner')}, {many(told.records, 'record')}"
+        promise = f"ε = {told.guarantee.epsilon:g}, δ = {told.guarantee.delta:g} per {told.guarantee.unit}"
+        simulated = "" if self.private else ", simulated, not private"
+        return f"Run({who}, {told.rule}, {promise} ({told.guarantee.adjacency}){simulated})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{explain(self.figures)}"
+
+    def _repr_html_(self) -> str:
+        from copriv.report.run_html import run_html
+
+        return run_html(self.figures)
+
+
+def train(data: Data, epsilon: Each | None = None, **settings: Unpack[TrainSettings]) -> Run:
+    """Train one model across owners that keep their records and add their own noise.
+
+    Real noise is charged to the records, in a ledger that outlives this session: the same records have one budget,
+    whether they come from a file or from memory.
+
+    Args:
+        data: made by `read`.
+        epsilon: what each owner promises about any one record (replace-one), 1 by default: one number, a sequence
+            with one an owner, or a mapping by the owner's name.
+        **settings: see `TrainSettings`: delta, rule, loss, simulate, out, budget, seed and others.
+
+    Raises:
+        BadInput: something cannot be meant, or a setting is not known; nothing is spent or written then.
+        LedgerRefusal: the records' budget does not allow it.
+
+    >>> from copriv.api.data import read
+    >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
+    >>> run = train(read(table, target="y", owners=2), epsilon=10, simulate=True)
+    >>> run.model.predict({"x": [1.0]}).round(0).tolist()
+    [5.0]
+    """
+    require_known(settings, TrainSettings, "train")
+    tell = settings.get("tell", silent)
+    given = tuple(settings) + tuple(data.reading) + (("epsilon",) if epsilon is not None else ())
+    seen: list[Event] = []
+
+    def hear(event: Event) -> None:
+        seen.append(event)
+        tell(event)
+
+    request = request_from(data.loading(loss_name(settings.get("loss", "squared"))), epsilon, settings)
+    job = begin(request, data.sources(), given, this_person(settings.get("ask")), hear)
+    return carry_out(job, seen)
+
+
+def carry_out(job: Job, seen: list[Event] | None = None) -> Run:
+    """Run a job to its end and keep what came of it: in the folder that was named, or beside the registry."""
+    finished = run_local(job)
+    try:
+        result = run_folder.result_of(finished)
+    finally:
+        finished.close()
+    if job.request.out is not None or job.resumed:
+        run_folder.write_with_picture(job.require_folder(), result)
+    elif job.folder is not None:
+        run_folder.write(job.folder, result)
+    return Run(result, job.folder, tuple(seen or ()))

@@ -1,0 +1,172 @@
+"""What is known before a rule is chosen: public rows (if any), owners' sizes and promises, and what is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from copriv.errors import BadInput
+from copriv.losses.choose import choose
+from copriv.losses.loss import Loss
+from copriv.losses.objective import Objective
+from copriv.losses.sample import Sample
+from copriv.planning.public_evidence import PublicEvidence
+from copriv.planning.scenario import Scenario
+from copriv.planning.setting import Setting, noise_of
+from copriv.planning.training_spec import TrainingSpec, require_one_each, require_sensible
+from copriv.planning.tuning import choose_limit, public_model
+from copriv.privacy.calibration import mechanism_norm
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.study_file import dictionary_digest
+from copriv.protocol.terms import Terms
+from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.rules.registry import resolve
+from copriv.schedule.poisson import availability
+from copriv.vectors import Norm
+
+_WIDEST_BOX = 10.0
+_NO_DICTIONARY = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The features that a study will have, and the terms that are agreed already, if they are known."""
+
+    dictionary: Dictionary | None = None
+    terms: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """Where a search starts from.
+
+    Args:
+        spec: what the user has settled.
+        records: n_i of each owner.
+        parameters: length of a model.
+        dictionary: digest of the features.
+        evidence: of the public rows, if there are any.
+        agreed: terms that settle everything.
+    """
+
+    spec: TrainingSpec
+    records: tuple[int, ...]
+    parameters: int
+    dictionary: str
+    evidence: PublicEvidence | None
+    agreed: Terms | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """What a mistake costs."""
+        return loss_of(self.spec)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """γ_i of each owner."""
+        return tuple(availability(self.spec.rates or (1.0,) * len(self.records)).tolist())
+
+    @property
+    def norm(self) -> Norm:
+        """In which gradients are clipped."""
+        return mechanism_norm(self.spec.guarantees[0])
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether noise is Gaussian."""
+        return not self.spec.guarantees[0].pure
+
+    def require_public(self, rule: str) -> PublicEvidence:
+        """What the public rows say, which this rule cannot do without."""
+        if self.evidence is None:
+            raise BadInput(
+                f"the rule {rule!r} without public rows",
+                remedy="give public rows, or --rule statistics, or --rule averaged with --step and --clip",
+                value=rule,
+            )
+        return self.evidence
+
+    def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
+        """The terms under a rule."""
+        spec, loss, entry = self.spec, self.loss, resolve(rule)
+        return Terms(
+            loss=loss.name,
+            threshold=loss.threshold,
+            parameters=self.parameters,
+            regularization=spec.regularization,
+            limit=spec.limit or (_WIDEST_BOX if self.evidence is None else self.evidence.objective.limit),
+            clip=clip,
+            row_norm=ROW_NORM,
+            target_bound=TARGET_BOUND,
+            rule=rule,
+            asks=entry.asks,
+            mechanisms="any" if entry.any_noise else "asked",
+            horizon=horizon,
+            step=step,
+            central=spec.central.value,
+            dictionary=self.dictionary,
+        )
+
+    def setting(self, terms: Terms, answers: tuple[int, ...]) -> Setting:
+        """These terms for these owners."""
+        spec = self.spec
+        return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
+
+    def unit_noise(self, terms: Terms, answers: Sequence[int]) -> tuple[float, ...]:
+        """The deviation of each owner's noise if the clip were 1."""
+        clip = self.setting(terms, tuple(answers)).clip
+        noise = noise_of(terms, self.records, self.spec.guarantees, answers, self.spec.accountant)
+        return tuple(deviation / clip for deviation in noise)
+
+    def meetings(self, answers: tuple[int, ...]) -> int:
+        """How many there are until every owner has given its answers."""
+        return sum(answers) if self.spec.trace is None else len(self.spec.trace)
+
+    def purely(self) -> Outline:
+        """The same with the stronger promise: without δ."""
+        guarantees = tuple(Guarantee(guarantee.nano_epsilon) for guarantee in self.spec.guarantees)
+        return replace(self, spec=replace(self.spec, guarantees=guarantees))
+
+
+def loss_of(spec: TrainingSpec) -> Loss:
+    """The loss that is wanted."""
+    return choose(spec.loss, spec.threshold if spec.loss == "huber" else 0.0)
+
+
+def gather_evidence(public: Sample, spec: TrainingSpec) -> PublicEvidence:
+    """What public rows say, for the loss, regularizer and box that are wanted; for any number of scenarios."""
+    loss = loss_of(spec)
+    model = public_model(loss, spec.regularization, public)
+    return PublicEvidence(public, Objective(loss, spec.regularization, spec.limit or choose_limit(model)), model)
+
+
+def evidence_for(terms: Terms, public: Sample) -> PublicEvidence:
+    """What public rows say under terms."""
+    objective = terms.objective()
+    return PublicEvidence(public, objective, public_model(objective.loss, terms.regularization, public))
+
+
+def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> Outline:
+    """A search for the owners of a scenario; without a dictionary, one that ends in no study."""
+    study = study or Study()
+    settled = replace(
+        spec,
+        guarantees=scenario.guarantees,
+        rates=None if scenario.rates is None else tuple(scenario.rates),
+        accountant=scenario.accountant,
+        heterogeneity=scenario.heterogeneity,
+    )
+    if study.dictionary is not None:
+        return replace(draft_outline(study.dictionary, evidence, scenario.records, settled), agreed=study.terms)
+    require_sensible(settled)
+    sizes = tuple(scenario.records)
+    return Outline(settled, sizes, evidence.sample.parameters, _NO_DICTIONARY, evidence, study.terms)
+
+
+def draft_outline(
+    dictionary: Dictionary, evidence: PublicEvidence | None, records: Sequence[int], spec: TrainingSpec
+) -> Outline:
+    """Check what is settled, and gather what every rule starts from."""
+    require_one_each(spec, len(records))
+    require_sensible(spec)
+    return Outline(spec, tuple(records), dictionary.parameters, dictionary_digest(dictionary), evidence)

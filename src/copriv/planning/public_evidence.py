@@ -1,0 +1,59 @@
+"""What public rows say whatever the owners are: their model, its parabola, and what they foretell of public Newton."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, cached_property
+
+from copriv.forecast.newton import NewtonForecast
+from copriv.forecast.public import GROUPS, PublicView
+from copriv.losses.objective import Objective
+from copriv.losses.sample import Sample
+from copriv.vectors import FloatArray, Norm
+
+
+class PublicEvidence:
+    """Public rows and a fitness. It remembers what it has worked out, so it is a memo and not a value.
+
+    Args:
+        sample: the public rows.
+        objective: the fitness, with the box that the study will have.
+        model: the model that the public rows alone give.
+    """
+
+    def __init__(self, sample: Sample, objective: Objective, model: FloatArray) -> None:
+        self.sample, self.objective, self.model = sample, objective, model
+        # By norm; and by norm and clip.
+        self.newton = cache(self._newton)
+        self.newton_at = cache(self._newton_at)
+        self.newton_rests = cache(self._newton_rests)
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """The public model, in the box."""
+        return self.objective.project(self.model)
+
+    @cached_property
+    def enough(self) -> bool:
+        """Whether the rows are more than the numbers of a model, also without one group of them."""
+        return self.sample.records * (GROUPS - 1) // GROUPS > self.sample.parameters
+
+    @cached_property
+    def view(self) -> PublicView:
+        """The fitness as a parabola, and how far samples stray; too few rows are refused."""
+        return PublicView.of(self.sample, self.objective.regularization, self.objective.loss)
+
+    def _newton(self, norm: Norm) -> NewtonForecast:
+        """Public Newton at every clip there is to choose from."""
+        return NewtonForecast.of(self.sample, self.objective, norm, self.model)
+
+    def _newton_at(self, norm: Norm, clip: float) -> NewtonForecast:
+        """At one clip."""
+        return NewtonForecast.of(self.sample, self.objective, norm, self.model, clips=(clip,))
+
+    def _newton_rests(self, norm: Norm, clip: float) -> tuple[NewtonForecast, ...]:
+        """At one clip, without one group of public rows after another, as if each rest had as many rows as all."""
+        found = (
+            NewtonForecast.of(rest.sample, self.objective, norm, rest.model, clips=(clip,)) for rest in self.view.rests
+        )
+        return tuple(replace(rest, records=self.sample.records) for rest in found)

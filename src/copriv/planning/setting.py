@@ -1,0 +1,116 @@
+"""A rule with everything settled: what a forecast is made of, and what owners will be asked to agree to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from copriv.forecast.owner_groups import OwnerGroups
+from copriv.privacy.accounting import Accountant
+from copriv.privacy.calibration import mechanism_norm
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import commitment_clip, expect_noise_std
+from copriv.protocol.terms import Terms
+from copriv.rules.averaged import AveragedRule
+from copriv.rules.paper import CentralStep, PaperRule
+from copriv.rules.registry import resolve
+from copriv.schedule.poisson import availability
+from copriv.simulation.quadratic import NoiseKind
+from copriv.vectors import Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A rule and its numbers, for owners of these sizes and promises.
+
+    Args:
+        terms: rule, clip, step, horizon, box, loss.
+        records: n_i of each owner.
+        guarantees: one an owner.
+        answers: the most answers of each owner.
+        accountant: for guarantees with δ.
+        rates: of the owners' clocks; None for equal ones.
+        heterogeneity: κ.
+    """
+
+    terms: Terms
+    records: tuple[int, ...]
+    guarantees: tuple[Guarantee, ...]
+    answers: tuple[int, ...]
+    accountant: Accountant = "pld"
+    rates: tuple[float, ...] | None = None
+    heterogeneity: float = 0.0
+
+    @property
+    def norm(self) -> Norm:
+        """In which gradients are clipped."""
+        return mechanism_norm(self.guarantees[0])
+
+    @property
+    def mechanism(self) -> NoiseKind:
+        """What the noise is called."""
+        return "laplace" if self.guarantees[0].pure else "gaussian"
+
+    @property
+    def clip(self) -> float:
+        """The most that one record's gradient counts."""
+        return commitment_clip(self.terms, self.norm)
+
+    @property
+    def noise_std(self) -> tuple[float, ...]:
+        """Of each owner's noise on one answer."""
+        return noise_of(self.terms, self.records, self.guarantees, self.answers, self.accountant)
+
+    @property
+    def by_clock(self) -> tuple[float, ...]:
+        """γ_i, the probability that the next meeting is with owner i."""
+        return tuple(availability(self.rates or (1.0,) * len(self.records)).tolist())
+
+    @property
+    def in_the_end(self) -> tuple[float, ...]:
+        """The share of all meetings that each owner has: by its clock, or of its answers where all are asked for."""
+        if resolve(self.terms.rule).counts == "meetings":
+            return self.by_clock
+        total = sum(self.answers)
+        return tuple(most / total for most in self.answers)
+
+    def groups(self) -> OwnerGroups:
+        """Owners by kind, with how far their records' gradients stray."""
+        differences = [1 / size + self.heterogeneity for size in self.records]
+        return OwnerGroups.of(self.records, self.in_the_end, self.noise_std, differences)
+
+    def paper(self) -> PaperRule:
+        """Algorithm 1 at this setting."""
+        terms = self.terms
+        return PaperRule(
+            parameters=terms.parameters,
+            records=self.records,
+            availability=self.by_clock,
+            step=terms.step,
+            regularization=terms.regularization,
+            limit=terms.limit,
+            central=CentralStep(terms.central),
+        )
+
+    def averaged(self) -> AveragedRule:
+        """Averaged steps at this setting."""
+        terms = self.terms
+        return AveragedRule(
+            terms.parameters, self.records, terms.step, terms.horizon, terms.regularization, terms.limit
+        )
+
+
+def noise_of(
+    terms: Terms,
+    records: Sequence[int],
+    guarantees: Sequence[Guarantee],
+    answers: Sequence[int],
+    accountant: Accountant,
+) -> tuple[float, ...]:
+    """The deviation of each owner's noise on one answer."""
+    owners = list(zip(records, guarantees, answers, strict=True))
+    made = {
+        (size, guarantee, most): expect_noise_std(terms, guarantee, records=size, answers=most, accountant=accountant)
+        for size, guarantee, most in set(owners)
+    }
+    return tuple(made[owner] for owner in owners)

@@ -1,0 +1,153 @@
+"""How each rule is settled from an outline: its clip, step and answers, by what the public rows say.
+
+Everything is judged on the public rows, so nothing private is looked at and nothing is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+import numpy as np
+
+from copriv.entropy import seeded
+from copriv.errors import BadInput
+from copriv.forecast.newton import ANSWERS
+from copriv.planning.averaged_tuning import AveragedPilot, best_step
+from copriv.planning.outline import Outline
+from copriv.planning.outside import settle_outside
+from copriv.planning.setting import Setting
+from copriv.planning.tuning import Pilot, candidate_clips, candidate_steps, judge_clips_and_steps
+from copriv.protocol.terms import Terms
+from copriv.rules.averaged import AveragedRule
+from copriv.rules.newton import NewtonRule
+from copriv.rules.paper import PaperRule, step_from_rho
+from copriv.rules.registry import resolve
+from copriv.rules.statistics import StatisticsRule
+from copriv.schedule.poisson import likely_answers
+
+_AVERAGED_ANSWERS = 30
+
+
+def draft_paper(outline: Outline) -> Setting:
+    """Algorithm 1 for T meetings, with a clip and a step of 1 where none is settled."""
+    spec = outline.spec
+    horizon = spec.horizon if spec.trace is None else len(spec.trace)
+    step = spec.step or 1.0
+    if spec.rho is not None:
+        step = step_from_rho(spec.rho, horizon=horizon, strong_convexity=2 * spec.regularization)
+    terms = outline.terms(PaperRule.name, horizon=horizon, clip=spec.clip or 1.0, step=step)
+    likely = {gamma: likely_answers(gamma, horizon) for gamma in set(outline.probabilities)}
+    return outline.setting(terms, tuple(spec.answers or likely[gamma] for gamma in outline.probabilities))
+
+
+def settle_paper(outline: Outline) -> Setting:
+    """Algorithm 1: clip and step by simulated runs on the public rows."""
+    spec, evidence = outline.spec, outline.require_public(PaperRule.name)
+    draft = draft_paper(outline)
+    pilot = Pilot(
+        objective=evidence.objective,
+        public=evidence.sample,
+        model=evidence.start,
+        norm=draft.norm,
+        deviations=np.asarray(outline.unit_noise(draft.terms, draft.answers)),
+        caps=draft.answers,
+        horizon=draft.terms.horizon,
+        gaussian=outline.gaussian,
+    )
+    rule = draft.paper()
+    clips = candidate_clips(pilot) if spec.clip is None else [spec.clip]
+    steps = candidate_steps(rule, pilot) if spec.step is None and spec.rho is None else [rule.step]
+    if len(clips) * len(steps) == 1:
+        return draft
+    clip, step = judge_clips_and_steps(rule, pilot, clips, steps, seeded(spec.seed, "pilot"))
+    return outline.setting(msgspec.structs.replace(draft.terms, clip=clip, step=step), draft.answers)
+
+
+def draft_averaged(outline: Outline) -> Setting:
+    """Averaged steps: equally many answers of each owner, with a clip and a step of 1 where none is settled."""
+    spec = outline.spec
+    answers = (spec.answers or _AVERAGED_ANSWERS,) * len(outline.records)
+    horizon = outline.meetings(answers)
+    terms = outline.terms(AveragedRule.name, horizon=horizon, clip=spec.clip or 1.0, step=spec.step or 1.0)
+    return outline.setting(terms, answers)
+
+
+def settle_averaged(outline: Outline) -> Setting:
+    """Averaged steps: clip and step by simulated runs on public rows, unless both are settled."""
+    spec, draft = outline.spec, draft_averaged(outline)
+    if spec.clip is not None and spec.step is not None:
+        return draft
+    evidence = outline.require_public(AveragedRule.name)
+    pilot = AveragedPilot(
+        rule=draft.averaged(),
+        objective=evidence.objective,
+        public=evidence.sample,
+        model=evidence.start,
+        norm=draft.norm,
+        units=np.asarray(outline.unit_noise(draft.terms, draft.answers)),
+        gaussian=outline.gaussian,
+    )
+    clip, step = best_step(pilot, spec, seeded(spec.seed, "pilot"))
+    return outline.setting(msgspec.structs.replace(draft.terms, clip=clip, step=step), draft.answers)
+
+
+def settle_statistics(outline: Outline) -> Setting:
+    """One-shot statistics: one contact with each owner, no clip, no step, no public rows."""
+    answers = (outline.spec.answers or 1,) * len(outline.records)
+    terms = outline.terms(StatisticsRule.name, horizon=outline.meetings(answers), clip=1.0, step=0.0)
+    return outline.setting(terms, answers)
+
+
+def settle_newton(outline: Outline) -> Setting:
+    """Public Newton: the clip and the number of answers with the least expected ψ, of those that are not settled."""
+    spec, evidence, owners = outline.spec, outline.require_public(NewtonRule.name), len(outline.records)
+    choices = ANSWERS if spec.answers is None else (spec.answers,)
+    draft = outline.terms(NewtonRule.name, horizon=owners, clip=1.0, step=0.0)
+    units = {most: outline.unit_noise(draft, (most,) * owners) for most in choices}
+    ahead = evidence.newton(outline.norm) if spec.clip is None else evidence.newton_at(outline.norm, spec.clip)
+    best = ahead.best(outline.records, units, spec.heterogeneity)
+    answers = (best.answers,) * owners
+    terms = outline.terms(NewtonRule.name, horizon=outline.meetings(answers), clip=best.clip, step=0.0)
+    return outline.setting(terms, answers)
+
+
+def settle_terms(outline: Outline, terms: Terms) -> Setting:
+    """Terms that are agreed already, for these owners: only who answers how often may be open."""
+    delta = outline.spec.guarantees[0].delta
+    if not terms.suits(delta):
+        raise BadInput(
+            f"delta is {delta:g}, and the rule {terms.rule!r} of the study asks everybody for delta = {terms.delta:g}",
+            remedy="give that delta, or plan another study",
+            value=delta,
+        )
+    answers = tuple(_answers(terms, outline.spec.answers, gamma) for gamma in outline.probabilities)
+    horizon = terms.horizon if resolve(terms.rule).counts == "meetings" else sum(answers)
+    return outline.setting(msgspec.structs.replace(terms, horizon=horizon), answers)
+
+
+def _answers(terms: Terms, wanted: int | None, gamma: float) -> int:
+    """As the terms ask; where they leave it to the owner, as it wishes, or what its clock is likely to ask for."""
+    if terms.answers or wanted:
+        return terms.answers or wanted or 1
+    if resolve(terms.rule).counts == "meetings":
+        return likely_answers(gamma, terms.horizon)
+    raise BadInput(
+        f"the study's rule {terms.rule!r} has no number of answers",
+        remedy="say how often each owner answers at most: --answers K",
+        value=terms.answers,
+    )
+
+
+def settle(outline: Outline, rule: str) -> Setting:
+    """A rule with everything settled; one from outside by its traits."""
+    known = _SETTLE.get(rule)
+    return settle_outside(outline, resolve(rule)) if known is None else known(outline)
+
+
+_SETTLE: Mapping[str, Callable[[Outline], Setting]] = {
+    "newton": settle_newton,
+    "statistics": settle_statistics,
+    "averaged": settle_averaged,
+    "paper": settle_paper,
+}

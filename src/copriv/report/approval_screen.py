@@ -1,0 +1,130 @@
+"""What a person reads before it approves: everything that an approval covers, and everything that may leave.
+
+`copriv owner join` and `copriv owner approve` show the same. What a learner has chosen stands in rows of its own, as
+text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from copriv.losses.moments import moment_count
+from copriv.owner.workspace import Enrollment, Prepared
+from copriv.privacy.weakness import weakness
+from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.protocol.terms import Terms
+from copriv.protocol.text import plain, quoted, squeezed
+from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.study_sheet import study_rows
+from copriv.report.warning import warn
+
+TITLE = "What you are asked to approve"
+_LONGEST_PATH = 4096
+_LONGEST_ORIGIN = 400
+_ACCOUNTANTS = {
+    "pure": "ε of all answers, added up",
+    "zcdp": "zcdp, zero-concentrated privacy of all answers",
+    "pld": "pld, the privacy loss distribution of all answers",
+}
+
+
+def present(prepared: Prepared, standing: Sequence[str], authority: str, console: Console) -> None:
+    """What is about to be promised, in full, before anything is approved.
+
+    Args:
+        prepared: the owner's side of the study.
+        standing: what there is to say about the records and what they have lost.
+        authority: the fingerprints of the learner's authorities.
+        console: where it is shown.
+    """
+    table = Table(show_header=False, title=TITLE, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
+    for name, value in screen_rows(prepared):
+        table.add_row(name, Text(value))
+    console.print(table)
+    for notice in (*standing, *prepared.notices):
+        console.print(Text(f"note: {plain(notice, _LONGEST_PATH)}"))
+    console.print(Text(f"the learner's authority: {authority}"))
+    warn(weakness(prepared.engagement.guarantee, prepared.sample.records), console)
+
+
+def screen_rows(prepared: Prepared) -> list[tuple[str, str]]:
+    """Each a name and what is to be said."""
+    engagement, terms = prepared.engagement, prepared.study.terms
+    return [
+        ("study", quoted(terms.name)),
+        ("you are", plain(engagement.owner)),
+        ("terms", terms.digest()),
+        *origin_rows(terms),
+        ("broker", plain(f"{engagement.host}:{engagement.port}", 300)),
+        ("model", _model(terms)),
+        *study_rows(prepared.study),
+        ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
+        *_own_rows(engagement, prepared.sample.records),
+        *part_rows(prepared.commitment, terms.parameters),
+    ]
+
+
+def origin_rows(terms: Terms) -> list[tuple[str, str]]:
+    """Who asks, and which public rows the study was drafted from; names are the learner's choice, shown as text."""
+    return [
+        ("learner", quoted(terms.learner) if terms.learner else NOT_NAMED),
+        ("public rows", squeezed(terms.public.words, _LONGEST_ORIGIN)),
+    ]
+
+
+def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
+    """Everything that may leave: one row for each kind of question, taken from the promise itself."""
+    return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
+
+
+def _own_rows(engagement: Enrollment, records: int) -> list[tuple[str, str]]:
+    accountant = "pure" if engagement.guarantee.pure else engagement.accountant
+    called = "as the study calls it" if engagement.target is None else quoted(engagement.target)
+    return [
+        ("your records", plain(engagement.data, _LONGEST_PATH)),
+        ("their file is written", plain(engagement.form.words)),
+        ("their number", f"{records:,}; this number becomes public"),
+        ("your target", called),
+        ("your ledger", plain(engagement.ledger, _LONGEST_PATH)),
+        ("you promise", engagement.guarantee.words),
+        ("accountant", _ACCOUNTANTS[accountant]),
+    ]
+
+
+def _model(terms: Terms) -> str:
+    threshold = f" with threshold {terms.threshold:g}" if terms.loss == "huber" else ""
+    return f"{terms.loss} loss{threshold}, {terms.parameters} numbers, rule {terms.rule!r}, {terms.horizon:,} meetings"
+
+
+def _part(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
+    """How often, what, and behind which noise."""
+    calibration, norm = part.calibration, part.sensitivity.norm.name
+    mechanism, share = calibration.mechanism, calibration.budget.nano / commitment.budget.nano
+    times = "once" if calibration.answers == 1 else f"at most {calibration.answers:,} times"
+    return (
+        f"{times}: {_what(part, commitment, parameters)}; "
+        f"{mechanism.name} noise of scale {mechanism.scale:.6g} on every number, for "
+        f"a change of at most {part.sensitivity.value:.6g} ({norm}) when one record is replaced; "
+        f"this takes {calibration.budget.words}, {100 * share:.4g}% of what you promise"
+    )
+
+
+def _what(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
+    """What leaves with every answer, and the most that a record counts in it."""
+    norm = part.sensitivity.norm.name
+    if part.kind == "moments":
+        return (
+            f"noisy sums of second moments of your records (Σ xxᵀ and Σ xy), {moment_count(parameters):,} numbers; a "
+            f"record's row is at most {part.bound:g} long and its target within ±{commitment.target_bound:g}"
+        )
+    if part.kind == "loss":
+        return f"a noisy average loss, 1 number; a record's loss counts at most {part.bound:g}"
+    return (
+        f"a noisy average gradient, {parameters:,} numbers; a record's gradient is at most {part.bound:g} long ({norm})"
+    )

@@ -1,0 +1,153 @@
+"""Export: copy what may be passed on of a run, after looking into it, and say what stays and why.
+
+Files are read and written again, so that nothing leaves that does not belong into them, whatever their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from copriv.errors import BadInput
+from copriv.protocol.text import plain
+from copriv.report.model_file import read_model
+from copriv.report.network_run import JointFigures
+from copriv.report.statement import Statement, render
+from copriv.schedule.trace import Trace
+
+_WHY_NOT: Mapping[str, str] = {
+    "run.json": "its figures were measured on the records: not private",
+    "convergence.png": "it shows figures that were measured on the records: not private",
+    "convergence.svg": "it shows figures that were measured on the records: not private",
+    "checkpoint.sqlite": "it holds every answer and receipt, for resuming only",
+    "roster.json": "it is for resuming only",
+    "start.json": "it says how the run was started on this machine, for resuming only",
+    "ledgers": "ledgers stay with their owners",
+}
+_UNKNOWN = "it is no part of a run"
+
+Read = Callable[[Path], bytes]
+Told = TypeVar("Told", Statement, JointFigures)
+
+
+class Exported(msgspec.Struct):
+    """What was copied, and what was left and why."""
+
+    folder: str
+    copied: list[str]
+    left: dict[str, str]
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        copied = [f"  copied  {name}" for name in self.copied]
+        return [
+            f"may be passed on: {self.folder}",
+            *copied,
+            *(f"  left    {plain(n)}: {w}" for n, w in self.left.items()),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished run: where it lies, and whether its owners were elsewhere."""
+
+    folder: Path
+    joint: bool
+
+    @property
+    def files(self) -> Mapping[str, Read]:
+        """What may be passed on, and how it is read."""
+        both: dict[str, Read] = {
+            "model.json": _model,
+            "privacy.json": _statement,
+            "privacy.html": _page,
+            "schedule.json": _schedule,
+        }
+        if not self.joint:
+            return both
+        return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
+
+
+def export_run(run: Path, folder: Path) -> Exported:
+    """Read everything first, and only then make the folder.
+
+    Raises:
+        BadInput: the run is not finished or was simulated, the folder exists, or a file is damaged.
+    """
+    finished = _find(run)
+    if folder.exists():
+        raise BadInput(f"{folder} exists, and is never overwritten", remedy="choose another DIR", value=str(folder))
+    contents = {name: read(finished.folder / name) for name, read in finished.files.items()}
+    _write(folder, contents)
+    others = sorted(path.name for path in finished.folder.iterdir() if path.name not in contents)
+    return Exported(str(folder), list(contents), {name: _WHY_NOT.get(name, _UNKNOWN) for name in others})
+
+
+def _find(run: Path) -> Finished:
+    """The run folder that is meant, if its run is finished and its noise protects."""
+    folder = run / "run" if (run / "members.json").is_file() else run
+    if not (folder / "run.json").is_file():
+        raise BadInput(
+            f"{run} holds no finished run",
+            remedy="give a run folder of `copriv train`, or a learner's folder after `copriv learner run`",
+            value=str(run),
+        )
+    noise = read_model(folder / "model.json").noise
+    if noise != "secure":
+        raise BadInput(
+            f"the run in {run} was simulated: its noise can be drawn again and protects nobody",
+            remedy="train without --simulate; nothing of a simulation on records may be passed on",
+            value=noise,
+        )
+    return Finished(folder, joint=(folder / "roster.json").is_file())
+
+
+def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
+    try:
+        folder.mkdir(parents=True)
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+    except OSError as problem:
+        raise BadInput(
+            f"{folder} cannot be written: {problem.strerror}", remedy="choose another DIR", value=str(folder)
+        ) from problem
+
+
+def _model(path: Path) -> bytes:
+    return _text(read_model(path))
+
+
+def _statement(path: Path) -> bytes:
+    return _text(_decode(path, Statement))
+
+
+def _page(path: Path) -> bytes:
+    """The page is drawn again from the statement beside it."""
+    return render("privacy.html", _decode(path.with_name("privacy.json"), Statement)).encode()
+
+
+def _schedule(path: Path) -> bytes:
+    return Trace.from_json(path.read_bytes()).to_json() + b"\n"
+
+
+def _figures(path: Path) -> bytes:
+    return _text(_decode(path, JointFigures))
+
+
+def _text(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value)) + b"\n"
+
+
+def _decode(path: Path, kind: type[Told]) -> Told:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError) as problem:
+        raise BadInput(
+            f"{path} cannot be passed on: {problem}",
+            remedy="it is damaged, or of an earlier version, whose statements are not meant to leave",
+            value=str(path),
+        ) from problem

@@ -1,0 +1,38 @@
+"""The joint model in an owner's folder: as it was received, and as it is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.owner.workspace import OwnerWorkspace
+from copriv.records.dictionary import Dictionary
+from copriv.report.model_file import ModelFile, Promised, read_model
+from copriv.report.network_run import write_afresh
+from copriv.vectors import FloatArray
+
+
+def keep_model(home: OwnerWorkspace, theta: tuple[float, ...]) -> Path:
+    """Write the joint model to an owner's folder, so that it can be judged and used at home."""
+    engagement, path = home.engagement, home.folder / "model.json"
+    promised = (Promised(engagement.owner, engagement.guarantee.epsilon, engagement.delta),)
+    dictionary = Dictionary.from_study(home.study.dictionary)
+    write_afresh(ModelFile(theta, home.study.terms, dictionary, promised, "secure"), path)
+    return path
+
+
+def joint_model(home: OwnerWorkspace, path: Path | None) -> FloatArray:
+    """The joint model of an owner's study: from a file, else as the owner has received it."""
+    path = path or home.folder / "model.json"
+    if not path.is_file():
+        raise BadInput(
+            f"there is no model {path}",
+            remedy="let `copriv owner serve` run until the study ends, or give the learner's model.json with --model",
+            value=str(path),
+        )
+    model = read_model(path)
+    if model.terms.digest() != home.study.terms.digest():
+        raise BadInput(f"{path} is of another study", remedy="give the model of this one", value=str(path))
+    return np.asarray(model.theta)

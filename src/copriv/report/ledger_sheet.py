@@ -1,0 +1,91 @@
+"""Where a ledger stands, for a terminal and for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from copriv.owner.ledger_opening import total_epsilon
+from copriv.owner.ledger_state import LedgerState
+from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
+from copriv.report.dataset_statement import book_weakness
+from copriv.report.ledger_history import learner_name, study_name
+
+
+class AccountShown(msgspec.Struct):
+    """One account of a ledger: billionths of ε for Laplace, of ρ for Gaussian noise; None if no budget is declared."""
+
+    currency: str
+    budget: int | None
+    spent: int
+
+
+class LedgerSheet(msgspec.Struct):
+    """Where a budget stands, as it is shown."""
+
+    ledger: str
+    owner: str
+    id: str
+    epsilon: float | None
+    delta: float
+    unit: str
+    adjacency: str
+    accountant: str
+    accounts: list[AccountShown]
+    epsilon_spent: float
+    answers: int
+    studies: dict[str, int]
+    receipt: str
+    names: dict[str, str]
+    weakness: str | None
+
+
+def ledger_sheet(path: Path, book: LedgerState) -> LedgerSheet:
+    """The sheet of a ledger."""
+    undeclared = any(account.open for account in book.accounts.values())
+    return LedgerSheet(
+        ledger=str(path),
+        owner=book.owner,
+        id=book.id,
+        epsilon=None if undeclared else book.guarantee.epsilon,
+        delta=book.guarantee.delta,
+        unit=UNIT,
+        adjacency=ADJACENCY,
+        accountant=book.accountant,
+        accounts=[
+            AccountShown(f"nano-{measure}", None if account.open else account.budget.nano, account.spent)
+            for measure, account in book.accounts.items()
+        ],
+        epsilon_spent=total_epsilon(book),
+        answers=len(book.queries),
+        studies={study: amount.nano for study, amount in book.studies.items()},
+        receipt=f"{book.sequence}:{book.head}",
+        names={study: f"{study_name(book, study)}, {learner_name(book, study)}" for study in book.enrolled},
+        weakness=book_weakness(book),
+    )
+
+
+def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
+    """A sheet under a headline."""
+    promised = "no budget is declared: spending is noted" if told.epsilon is None else f"ε = {told.epsilon:g}"
+    yield words
+    rows = [
+        ("owner", told.owner),
+        ("promised", f"{promised}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
+        ("spent", f"ε = {told.epsilon_spent:.6g} in {told.answers} answers, {len(told.studies)} studies"),
+    ]
+    rows.extend(("account", f"{_account_words(account)} ({told.accountant})") for account in told.accounts)
+    rows.extend(("study", f"{name} ({study[:12]})") for study, name in told.names.items())
+    if told.weakness:
+        rows.append(("beware", told.weakness))
+    for name, value in (*rows, ("receipt", told.receipt)):
+        yield f"  {name:<9} {value}"
+
+
+def _account_words(account: AccountShown) -> str:
+    """What an account has spent and may spend, in ε or ρ."""
+    measure: Measure = "epsilon" if account.currency == "nano-epsilon" else "rho"
+    limit = "no limit" if account.budget is None else Amount(account.budget, measure).words
+    return f"{Amount(account.spent, measure).words} of {limit}"

@@ -1,0 +1,144 @@
+"""How a study with owners elsewhere looks in a terminal: the result, and where learner and owner stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from copriv.privacy.guarantee import NANO, Guarantee, written
+from copriv.protocol.text import plain, quoted
+from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.network_run import JointFigures
+from copriv.report.warning import warn
+from copriv.runtime.learner_status import LearnerStatus, OwnerSeen
+from copriv.runtime.owner_status import OwnerStatus
+from copriv.runtime.owner_verdict import OwnerVerdict
+from copriv.transport.expiry import warnings_of, words_of
+
+_LEARNER_REMEDY = (
+    "certificates renew themselves while `copriv learner run` and `copriv owner serve` do; "
+    "for an authority: copriv learner authority roll"
+)
+_OWNER_REMEDY = "it renews itself while `copriv owner serve` and the learner run"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def show_joint(told: JointFigures) -> None:
+    """What came of a study, on standard output."""
+    console = Console()
+    table = Table(title=escape(f"{told.study}: what each owner spent"), title_justify="left")
+    table.add_column("owner")
+    for heading in ("records", "answers", "ε spent", "ε promised"):
+        table.add_column(heading, justify="right")
+    for entry in told.spent:
+        answers = f"{entry.answers} of {entry.most_answers}"
+        table.add_row(escape(entry.owner), f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}")
+    console.print(table)
+    if told.evaluation is not None:
+        found = told.evaluation
+        console.print(
+            f"average loss on the owners' records, by paid queries: {found.average_loss:.5f} ± "
+            f"{found.standard_error:.5f} (standard error of the noise)"
+        )
+    for out in told.expelled:
+        console.print(f"{out.owner} was expelled ({out.taken_out} of its answers taken out): {out.why}", markup=False)
+    if told.meetings < told.horizon:
+        console.print(
+            f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
+            style="bold",
+        )
+    warn(told.weakness, console)
+    console.print(
+        f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
+        f"δ = {told.guarantee.delta:g}",
+        style="dim",
+    )
+    console.print(f"model, privacy statement and schedule: {told.run_folder}", style="dim", markup=False)
+
+
+def learner_lines(status: LearnerStatus) -> Iterator[str]:
+    """Where a learner's folder stands."""
+    stage = f"{status.meetings:,} of {status.horizon:,} meetings" + (", finished" if status.finished else "")
+    broker = "runs" if status.broker else "does not run"
+    yield f"study     {status.study} ({stage})"
+    yield f"terms     {status.terms}"
+    yield f"broker    {status.host}:{status.port}, {broker} on this machine"
+    yield f"learner   {_learner(status)}"
+    if status.waited_for:
+        yield f"waiting   for {', '.join(status.waited_for)}"
+    if status.weakness:
+        yield f"beware    {status.weakness}"
+    for owner in status.owners:
+        yield f"  {owner.owner:<20} {_owner(owner)}"
+    yield "certificates"
+    for expiry in status.certificates:
+        yield f"  {expiry.holder:<20} {words_of(expiry)}"
+    yield from warnings_of(status.certificates, _LEARNER_REMEDY)
+
+
+def _learner(status: LearnerStatus) -> str:
+    """What the learner is at, and how old that news is."""
+    if status.seconds is None:
+        return "is at work" if status.running else "has not run yet"
+    work = f"at work: {status.stage}" if status.running else f"not at work: {status.stage}"
+    return f"{work} (last change {_ago(status.seconds)} ago)"
+
+
+def _owner(owner: OwnerSeen) -> str:
+    answers = f"{owner.answers} answer{'' if owner.answers == 1 else 's'}"
+    place = "" if owner.place == "invited" else f"{owner.place}, "
+    state = "revoked" if owner.revoked else f"{place}{answers}"
+    why = f": {plain(owner.why, 200)}" if owner.why else ""
+    return f"{state}, invited {owner.invited}{why}"
+
+
+def _ago(seconds: float) -> str:
+    """How long ago, in the largest unit that fits.
+
+    >>> _ago(42.0), _ago(150.0), _ago(90_000.0)
+    ('42 s', '2 min', '1 d')
+    """
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(seconds, 0.0):.0f} s"
+
+
+def owner_lines(status: OwnerStatus) -> Iterator[str]:
+    """Where an owner stands."""
+    contact = (
+        f"{plain(status.last_contact)}: {plain(status.last_word or '', 200)}" if status.last_contact else "none yet"
+    )
+    guarantee = Guarantee(round(status.epsilon * NANO), status.delta)
+    for name, value in (
+        ("owner", f"{plain(status.owner)} in {quoted(status.study)}{'' if status.approved else ' (NOT APPROVED)'}"),
+        ("terms", status.terms),
+        ("promised", guarantee.words),
+        ("spent", f"ε = {_shown(status.epsilon_spent)}, {status.answers} answers"),
+        ("left", f"ε = {_shown(status.epsilon_left)}, {status.answers_left} answers"),
+        *([("beware", status.weakness)] if status.weakness else []),
+        ("learner", quoted(status.learner) if status.learner else NOT_NAMED),
+        ("broker", plain(status.broker, 300)),
+        ("contact", contact),
+        ("model", "received" if status.model else "not yet"),
+        ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
+    ):
+        yield f"  {name:<9} {value}"
+    yield from warnings_of(status.certificates, _OWNER_REMEDY)
+
+
+def verdict_lines(told: OwnerVerdict) -> Iterator[str]:
+    """The joint model against the owner's own."""
+    yield told.words
+    yield f"  own model, on records it was not fitted to   {told.own:.6g}"
+    yield f"  joint model, on the same records             {told.joint:.6g}"
+    yield f"  difference                                   {told.difference:+.6g} ± {told.margin:.6g}"
+    yield "These figures are measured on your records and are not private: they stay at home."
+
+
+def _shown(epsilon: float) -> str:
+    """To the nearest billionth."""
+    return written(round(epsilon * NANO))

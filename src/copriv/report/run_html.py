@@ -1,0 +1,72 @@
+"""A run and a model as they are shown in a notebook: tables that need nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import polars as pl
+
+from copriv.protocol.text import plain
+from copriv.report.figures import Figures
+from copriv.report.sentence import explain
+
+_MOST_OWNERS = 20
+_CELL = "text-align:left;padding:2px 12px 2px 0"
+_SIMULATED = "simulated, not private"
+
+
+def run_html(figures: Figures) -> str:
+    """The sentence, the figures, what each owner spent, and what is promised about what."""
+    promise = figures.guarantee
+    noise = f"{figures.mechanism} noise, secure" if figures.noise == "secure" else _SIMULATED
+    public = [] if figures.public is None else [("public rows only", f"{figures.public.relative_fitness:.4g}")]
+    foretold = [] if figures.predicted is None else [("foretold on public rows", f"{figures.predicted:.4g}")]
+    fitness = [
+        ("joint, private", f"{figures.relative_fitness:.4g}"),
+        ("alone, median owner", f"{figures.alone.median:.4g}"),
+        *public,
+        *foretold,
+    ]
+    owners = [
+        (
+            entry.owner,
+            f"{entry.records:,}",
+            f"{entry.answers} of {entry.most_answers}",
+            f"{entry.epsilon:.3f} of {entry.promised:g}",
+        )
+        for entry in figures.spent[:_MOST_OWNERS]
+    ]
+    hidden = len(figures.spent) - _MOST_OWNERS
+    more = [(f"… {hidden} more", "", "", "")] if hidden > 0 else []
+    about = (
+        f"<p>ε = {promise.epsilon:g}, δ = {promise.delta:g} for any one {escape(promise.unit)} "
+        f"({escape(promise.adjacency)}); {escape(noise)}; rule {escape(figures.rule)}.</p>"
+        "<p>ψ is measured on the records themselves and is not private.</p>"
+    )
+    parts = (
+        f"<p><b>{escape(explain(figures))}</b></p>",
+        table_html(("model", "relative fitness ψ"), fitness),
+        table_html(("owner", "records", "answers", "ε spent of promised"), [*owners, *more]),
+        about,
+    )
+    return f'<div style="font-family:sans-serif;font-size:13px">{"".join(parts)}</div>'
+
+
+def model_html(title: str, coefficients: pl.DataFrame) -> str:
+    """A model by its columns."""
+    rows = [[f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row] for row in coefficients.rows()]
+    return f"<div><p><b>{escape(title)}</b></p>{table_html(coefficients.columns, rows)}</div>"
+
+
+def table_html(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A small table; names that others have chosen are shown as text.
+
+    >>> table_html(["a"], [["<b>"]]).count("&lt;b&gt;")
+    1
+    """
+    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in names)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{escape(plain(cell))}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,201 @@
+"""From a request to records: the user's table or a generated one, reduced and divided. Nothing is written or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from copriv.entropy import seeded
+from copriv.errors import BadInput
+from copriv.protocol.study_file import read_study
+from copriv.records import hospital_like, lending_like
+from copriv.records.dictionary import Dictionary
+from copriv.records.load import Intake, LoadSpec, load_consortium
+from copriv.records.partition import Partition
+from copriv.records.table import count_rows, open_table
+from copriv.records.target import TargetChoice
+from copriv.runtime.events import Note, Tell, counting
+from copriv.runtime.local_request import Loading, loading_of
+from copriv.vectors import IntArray
+
+SYNTHETIC_OWNERS = 10
+SYNTHETIC_RECORDS = 10_000
+SYNTHETIC_PUBLIC = 10_000
+_MOST_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A table in memory, and what it is called."""
+
+    table: pl.LazyFrame
+    name: str = "a table in memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Tables in memory that stand in for files; what was read last is kept, so that many runs read it once."""
+
+    data: Held | None = None
+    public: Held | None = None
+    _kept: dict[bytes, Intake] = field(default_factory=dict, repr=False)
+
+    @property
+    def generated(self) -> bool:
+        """Whether there is no table in memory to learn from."""
+        return self.data is None
+
+    def intake(self, loading: Loading, tell: Tell) -> Intake:
+        """The records, read now or before."""
+        key = _key(loading)
+        if key not in self._kept:
+            found = read_records(loading, self, tell)
+            while len(self._kept) >= _MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = found
+        return self._kept[key]
+
+
+def has_data(loading: Loading, sources: Sources) -> bool:
+    """Whether there are records of somebody, and not generated ones."""
+    return loading.data is not None or sources.data is not None
+
+
+def has_public(loading: Loading, sources: Sources) -> bool:
+    """Whether public rows have a table of their own."""
+    return loading.public is not None or sources.public is not None
+
+
+def settle_public_rows(loading: Loading, sources: Sources, intake: Intake) -> int:
+    """How many of the table's last rows were taken as public: as asked for, or what fits the table."""
+    if loading.public_rows is not None:
+        return loading.public_rows
+    return 0 if has_public(loading, sources) or intake.public is None else intake.public.records
+
+
+def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
+    """The table of the user, or a synthetic one, reduced and divided."""
+    choice, partition = _target(loading, sources), _partition(loading, sources)
+    generated = not has_data(loading, sources)
+    public_rows = SYNTHETIC_PUBLIC if generated and loading.public_rows is None else loading.public_rows
+    plan = LoadSpec(choice, partition, loading.features, public_rows, loading.skip)
+    agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
+    notes: list[str] = []
+    count = counting(tell, "reading records")
+    table = (
+        _synthetic(loading, sources, public_rows or 0) if generated else _open(loading, sources, agreed, notes, count)
+    )
+    # Generated loans come oldest first; ten banks lend side by side, not one after another.
+    order = shuffled_rows(count_rows(table), loading.seed or 0) if loading.shuffle or generated else None
+    public = _public_table(loading, sources)
+    intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count)
+    return replace(intake, notices=(*notes, *intake.notices))
+
+
+def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
+    """What a person should know of how the table was read."""
+    for notice in intake.notices:
+        tell(Note(notice))
+    if loading.shuffle:
+        tell(Note(f"rows shuffled with seed {loading.seed or 0}"))
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """The dictionary of a study file or of a model."""
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}", remedy="give a study.toml or a model.json", value=str(path))
+    if path.suffix == ".toml":
+        return Dictionary.from_study(read_study(path.read_text(encoding="utf-8")).dictionary)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_WithDictionary).dictionary
+    except msgspec.DecodeError as problem:
+        raise BadInput(
+            f"{path} is not a model: {problem}", remedy="give the model.json of a run folder", value=str(path)
+        ) from problem
+
+
+class _WithDictionary(msgspec.Struct):
+    """What a model.json holds, as far as it matters here."""
+
+    dictionary: Dictionary
+
+
+def shuffled_rows(rows: int, seed: int) -> IntArray:
+    """The rows in the order that a seed gives them."""
+    return np.asarray(seeded(seed, "shuffle").permutation(rows), dtype=np.int64)
+
+
+def _key(loading: Loading) -> bytes:
+    """What a reading depends on, the files' state included."""
+    labels = "logistic" if loading.loss == "logistic" else ""
+    plain = msgspec.structs.replace(loading_of(loading), loss=labels)
+    files = [path.stat() for path in (loading.data, loading.public, loading.dictionary) if path and path.exists()]
+    return msgspec.json.encode((plain, [(file.st_size, file.st_mtime_ns, file.st_ino) for file in files]), enc_hook=str)
+
+
+def _target(loading: Loading, sources: Sources) -> TargetChoice:
+    choice = TargetChoice(
+        name=_target_name(loading, sources),
+        ordinal=loading.ordinal,
+        positive_above=loading.positive_above,
+        labels=loading.loss == "logistic",
+        positive=loading.positive,
+    )
+    if loading.positive_above is not None and not choice.labels:
+        raise BadInput(
+            "--positive-above makes labels of the target, which only the logistic loss uses",
+            remedy="add --loss logistic, or leave it out",
+            value=loading.positive_above,
+        )
+    return choice
+
+
+def _target_name(loading: Loading, sources: Sources) -> str:
+    if not has_data(loading, sources):
+        return loading.target or {"lending": "int_rate", "hospital": "Length of Stay"}[loading.synthetic]
+    if loading.target is None:
+        raise BadInput("--data without --target", remedy="say which column to predict: --target COLUMN")
+    return loading.target
+
+
+def _partition(loading: Loading, sources: Sources) -> Partition:
+    owners, per_owner = loading.owners, loading.records_per_owner
+    generated = not has_data(loading, sources) and loading.owner_column is None
+    if generated and owners is None:
+        owners = SYNTHETIC_OWNERS
+    if generated and per_owner is None:
+        per_owner = SYNTHETIC_RECORDS
+    return Partition(loading.owner_column, owners, per_owner, loading.min_records)
+
+
+def _open(
+    loading: Loading, sources: Sources, agreed: Dictionary | None, notes: list[str], count: Callable[[int, int], None]
+) -> pl.LazyFrame:
+    """The user's table, not read yet; JSON lines are read for the agreed columns, if there are some."""
+    if sources.data is not None:
+        return sources.data.table
+    if loading.data is None:
+        raise BadInput("there is no table", remedy="give --data")
+    named = [] if agreed is None else [*agreed.required_columns(), agreed.target.name, loading.owner_column or ""]
+    names = [name for name in named if name]
+    return open_table(loading.data, loading.format(), names=names, tell=count, note=notes.append)
+
+
+def _public_table(loading: Loading, sources: Sources) -> pl.LazyFrame | None:
+    if sources.public is not None:
+        return sources.public.table
+    return None if loading.public is None else open_table(loading.public, loading.format())
+
+
+def _synthetic(loading: Loading, sources: Sources, public_rows: int) -> pl.LazyFrame:
+    """As many generated rows as the owners and the public need."""
+    partition = _partition(loading, sources)
+    private = (partition.owners or SYNTHETIC_OWNERS) * (partition.records_per_owner or SYNTHETIC_RECORDS)
+    make = lending_like.generate if loading.synthetic == "lending" else hospital_like.generate
+    rows = private + (0 if has_public(loading, sources) else public_rows)
+    return make(rows, seeded(loading.seed or 0, "records")).lazy()

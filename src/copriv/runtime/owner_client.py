@@ -1,0 +1,116 @@
+"""What `copriv owner serve` does: dial out, answer, remember, and take the model that comes of it.
+
+Nothing is printed: whoever starts it is told what happens, event by event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import math
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from copriv.entropy import secure
+from copriv.errors import CoprivError
+from copriv.owner.joining import require_registered
+from copriv.owner.owner import Owner
+from copriv.owner.registry import Registry
+from copriv.owner.workspace import Enrollment, OwnerWorkspace, prepare
+from copriv.protocol.meeting import VERSION, Hello
+from copriv.protocol.terms import Terms
+from copriv.runtime.events import counting
+from copriv.runtime.network_events import TellNetwork
+from copriv.runtime.owner_log import OwnerLog
+from copriv.transport import subjects
+from copriv.transport.certificates import require_valid
+from copriv.transport.credentials import read_credentials
+from copriv.transport.link import Link
+from copriv.transport.nats_owner import OwnerEndpoint, serve
+from copriv.transport.renewal import Renewals
+
+
+def serve_study(home: OwnerWorkspace, tell: TellNetwork) -> tuple[float, ...]:
+    """Answer from an owner's folder until the study ends, and return its model.
+
+    Raises:
+        BadInput: the terms are not approved, or the records have another ledger.
+        CoprivError: an owner serves from the folder already, the learner turns it away, or its model is none.
+        LedgerFailure: the ledger cannot be used; nothing was said.
+    """
+    home.require_approved()
+    require_valid(read_credentials(home.folder / "owner.key").certificate, datetime.now(UTC))
+    with _only_one(home.folder), closing(home.open_ledger()) as ledger:
+        with Registry() as registry:
+            require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
+        prepared = prepare(home.engagement, home.study, counting(tell, "reading your records"))
+        owner, records = home.open_owner(ledger, prepared), prepared.sample.records
+        model = asyncio.run(answer(home, owner, records, OwnerLog(home, ledger, tell)))
+    _require_model(home.study.terms, model)
+    return model
+
+
+async def answer(home: OwnerWorkspace, owner: Owner, records: int, log: OwnerLog) -> tuple[float, ...]:
+    """Answer until the study ends, and return its model."""
+    terms, chance, link = home.study.terms, secure(), link_of(home)
+    desk = OwnerEndpoint(
+        hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.book().id),
+        handle=owner.handle,
+        meeting=terms.meeting,
+        clock=terms.clock,
+        wait=lambda: chance.expovariate(home.engagement.rate),
+        jitter=chance.random,
+        tell=log.tell,
+        contact=log.contact,
+        witnesses=log.ledger.witnesses,
+        attend=Renewals(home.engagement.owner, link, chance.random, log.tell).attend,
+    )
+    return await serve(desk, link)
+
+
+def hello_of(engagement: Enrollment, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
+    """What the learner may know of an owner."""
+    return Hello(
+        terms=terms.digest(),
+        owner=engagement.owner,
+        instance=instance,
+        records=records,
+        nano_epsilon=engagement.nano_epsilon,
+        delta=engagement.delta,
+        accountant=engagement.accountant,
+        answers=engagement.answers,
+        rate=engagement.rate if terms.clock == "poisson" else 0.0,
+        ledger=ledger,
+        version=VERSION,
+    )
+
+
+def link_of(home: OwnerWorkspace) -> Link:
+    """How an owner reaches the broker."""
+    engagement, folder = home.engagement, home.folder
+    files = (folder / "owner.key", folder / "authority.pem")
+    return Link(engagement.host, engagement.port, *files, subjects.inbox(engagement.owner))
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    with (folder / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            raise CoprivError(
+                f"an owner serves from {folder} already", remedy="let it run, or stop it first", value=str(folder)
+            ) from problem
+        yield
+
+
+def _require_model(terms: Terms, theta: tuple[float, ...]) -> None:
+    """Refuse what is not a model of the study."""
+    if len(theta) != terms.parameters or not all(map(math.isfinite, theta)):
+        raise CoprivError(
+            f"the study has ended, and what the learner gave as its model is not {terms.parameters} numbers",
+            remedy="ask whoever runs the learner",
+            value=len(theta),
+        )

@@ -1,0 +1,74 @@
+"""What `copriv owner status` tells: what is promised, spent and left, and the last contact."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import msgspec
+
+from copriv.owner.remaining import Remaining, remaining
+from copriv.owner.workspace import OwnerWorkspace, commitment_of
+from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.weakness import weakness
+from copriv.runtime.owner_request import expiries_of
+from copriv.transport.expiry import Expiry
+
+
+class OwnerStatus(msgspec.Struct):
+    """Where an owner stands, as it is shown."""
+
+    owner: str
+    study: str
+    terms: str
+    approved: bool
+    epsilon: float
+    epsilon_spent: float
+    epsilon_left: float
+    delta: float
+    unit: str
+    adjacency: str
+    answers: int
+    answers_left: int
+    broker: str
+    last_contact: str | None
+    last_word: str | None
+    model: bool
+    learner: str
+    weakness: str | None
+    certificates: list[Expiry]
+
+
+def owner_status(home: OwnerWorkspace) -> OwnerStatus:
+    """Where the owner of a folder stands."""
+    engagement, terms = home.engagement, home.study.terms
+    guarantee, left = engagement.guarantee, _remaining(home)
+    contact, approval = home.last_contact(), home.approval()
+    return OwnerStatus(
+        owner=engagement.owner,
+        study=terms.name,
+        terms=terms.digest(),
+        approved=home.is_approved(),
+        epsilon=guarantee.epsilon,
+        epsilon_spent=left.epsilon_spent,
+        epsilon_left=left.epsilon_left,
+        delta=guarantee.delta,
+        unit=UNIT,
+        adjacency=ADJACENCY,
+        answers=left.answers,
+        answers_left=left.answers_left,
+        broker=f"{engagement.host}:{engagement.port}",
+        last_contact=None if contact is None else contact.at,
+        last_word=None if contact is None else contact.words,
+        model=(home.folder / "model.json").is_file(),
+        learner=terms.learner,
+        weakness=weakness(guarantee, approval.records if approval else None),
+        certificates=expiries_of(home.folder),
+    )
+
+
+def _remaining(home: OwnerWorkspace) -> Remaining:
+    """What is left of the promise; prices of answers hardly depend on how many records there are."""
+    approval, terms = home.approval(), home.study.terms
+    commitment = commitment_of(home.engagement, terms, (approval.records if approval else 0) or 1)
+    with closing(home.open_ledger()) as ledger:
+        return remaining(ledger.book(), ledger.entries(), commitment, terms.digest())

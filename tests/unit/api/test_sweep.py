@@ -1,0 +1,235 @@
+"""Sweeps: every combination once, the same again, interrupted and shared out; real noise only when it is said."""
+
+import pickle
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+from copriv.api import sweep as sweep_api
+from copriv.api import sweep_cell
+from copriv.api.data import Data, read
+from copriv.api.sweep import sweep
+from copriv.api.sweep_grid import Grid
+from copriv.errors import BadInput, CoprivError
+from copriv.runtime.events import Note, Progress
+
+FAST = {"rule": "statistics"}
+
+
+@pytest.fixture
+def table():
+    x = np.tile(np.arange(20) / 10, 30)
+    return pl.DataFrame({"x": x, "y": 3.0 + 2 * x, "bank": np.repeat(["a", "b"], 300)})
+
+
+@pytest.fixture
+def data(table):
+    return read(table, target="y", owners=2)
+
+
+@pytest.fixture(autouse=True)
+def own_registry(tmp_path, monkeypatch):
+    monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / "registry"))
+
+
+@pytest.fixture
+def no_files(monkeypatch):
+    """Tables and pictures have a test of their own."""
+    monkeypatch.setattr(sweep_api, "write_files", lambda *_given, **_named: [])
+
+
+def without_seconds(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def test_a_grid_is_the_product_of_its_lists():
+    grid = Grid.of({"epsilon": np.array([0.1, 1.0]), "rule": ["auto", "paper"], "rates": (1.0, 2.0)})
+    assert len(grid.cells()) == 4
+    assert grid.cells()[0] == {"rates": (1.0, 2.0), "epsilon": 0.1, "rule": "auto"}
+    assert all(isinstance(cell["epsilon"], float) for cell in grid.cells())
+    assert Grid.of({}).cells() == [{}]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"epsilon": []}, "nothing to vary epsilon over"),
+        ({"epsilonn": [1]}, "epsilonn"),
+        ({"ask": [1]}, "'ask'"),
+        ({"runs": 0}, "0 runs"),
+        ({"rule": ["statistics", "magic"]}, "magic"),
+        ({"epsilon": [1], "horizon": ["many"]}, "wrong type"),
+        ({"seed": [1, 2], "runs": 2}, "seeds are varied"),
+        ({"epsilon": list(range(1, 400)), "clip": [0.1 * k for k in range(1, 400)]}, "a grid of"),
+        ({"simulate": False, "dask": "local"}, "cannot be shared out"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(data, tmp_path, given, named):
+    with pytest.raises(BadInput) as refused:
+        sweep(data, out=tmp_path / "sweep", **given)
+    assert named in str(refused.value)
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_every_combination_is_trained_once_and_the_same_again(data):
+    grid = {"epsilon": [1, 10], "regularization": [1e-5, 1e-3]}
+    found = sweep(data, **grid, runs=2, **FAST)
+    frame = found.to_polars()
+    assert frame.select("epsilon", "regularization", "run").rows() == [
+        (epsilon, weight, run) for epsilon in (1, 10) for weight in (1e-5, 1e-3) for run in (1, 2)
+    ]
+    assert frame["seed"].to_list() == [0, 1] * 4
+    assert frame["relative_fitness"].n_unique() == 8
+    assert set(frame["noise"]) == {"seeded"}
+    assert found.simulated
+    assert "not private" in found.statement
+    assert "not private" in found._repr_html_()
+    assert msgspec.json.encode(found.to_dict())
+    again = sweep(data, **grid, runs=2, **FAST)
+    assert without_seconds(again.rows) == without_seconds(found.rows)
+
+
+def test_options_of_the_table_can_be_varied(table):
+    table = table.with_columns(z=pl.col("x") ** 2)
+    found = sweep(read(table, target="y", owners="bank"), features=[1, 2], owners=["bank", 3], **FAST)
+    frame = found.to_polars()
+    assert frame["features_used"].to_list() == [1, 1, 2, 2]
+    assert frame["owners_used"].to_list() == [2, 3, 2, 3]
+    assert frame["owners"].to_list() == ["bank", "3"] * 2
+
+
+def test_settings_that_do_not_go_together_are_told(data):
+    told = []
+    found = sweep(data, epsilon=[1, "much"], tell=told.append, **FAST)
+    assert [row["problem"] is None for row in found.rows] == [True, False]
+    assert found.to_polars()["relative_fitness"].null_count() == 1
+    assert any("1 of 2 settings cannot be trained" in getattr(event, "words", "") for event in told)
+    with pytest.raises(BadInput, match="no setting of the grid"):
+        sweep(data, epsilon=["much", "more"], **FAST)
+
+
+@pytest.mark.usefixtures("no_files")
+def test_an_interrupted_sweep_goes_on_where_it_was(data, tmp_path, monkeypatch):
+    """Killed after two of three; the third alone is trained then. A twin that forgets is caught by the count."""
+    grid, folder, trained = {"epsilon": [1, 2, 3]}, tmp_path / "sweep", []
+    whole = sweep(data, **grid, **FAST)
+    carry_out = sweep_cell.carry_out
+
+    def stop_at_the_third(job):
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append(job.request.epsilon)
+        return carry_out(job)
+
+    monkeypatch.setattr(sweep_cell, "carry_out", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(data, **grid, out=folder, **FAST)
+    assert len(list((folder / "cells").glob("*.json"))) == 2
+    monkeypatch.setattr(sweep_cell, "carry_out", lambda job: (trained.append(job.request.epsilon), carry_out(job))[1])
+    told = []
+    resumed = sweep(data, **grid, out=folder, tell=told.append, **FAST)
+    assert trained == ["1", "2", "3"]
+    assert resumed.reused == 2
+    assert without_seconds(resumed.rows) == without_seconds(whole.rows)
+    assert any(isinstance(event, Note) and "2 of them done before" in event.words for event in told)
+    assert next(event.done for event in told if isinstance(event, Progress)) == 2
+
+
+@pytest.mark.usefixtures("no_files")
+def test_another_grid_adds_to_the_folder_and_other_records_are_not_taken_for_these(data, table, tmp_path):
+    folder = tmp_path / "sweep"
+    sweep(data, epsilon=[1, 2], out=folder, **FAST)
+    wider = sweep(data, epsilon=[1, 2, 3], out=folder, **FAST)
+    assert wider.reused == 2
+    other = read(table.with_columns(pl.col("y") + pl.col("x") ** 2), target="y", owners=2)
+    assert sweep(other, epsilon=[1, 2, 3], out=folder, **FAST).reused == 0
+
+
+def test_a_folder_has_tables_and_pictures(data, tmp_path):
+    found = sweep(data, epsilon=[0.5, 1, 10], delta=[0.0, 1e-6], rule=["statistics"], out=tmp_path / "sweep")
+    assert {path.name for path in found.files} == {
+        "sweep.csv",
+        "sweep.parquet",
+        *(f"sweep_{name}.{kind}" for name in ("epsilon", "delta") for kind in ("png", "svg")),
+    }
+    assert pl.read_parquet(tmp_path / "sweep" / "sweep.parquet").equals(found.to_polars())
+    assert pl.read_csv(tmp_path / "sweep" / "sweep.csv").height == 6
+    assert "not private" in (tmp_path / "sweep" / "sweep_epsilon.svg").read_text()
+
+
+def test_a_cluster_gives_the_same_rows(table, tmp_path):
+    from dask.distributed import LocalCluster
+
+    table.write_parquet(tmp_path / "table.parquet")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    for source in (table, tmp_path / "table.parquet"):
+        data = read(source, target="y", owners=2)
+        here = sweep(data, epsilon=[1, "much", 10], **FAST)
+        with LocalCluster(**options) as cluster:
+            there = sweep(data, epsilon=[1, "much", 10], dask=cluster.scheduler_address, **FAST)
+        assert without_seconds(there.rows) == without_seconds(here.rows)
+
+
+def test_no_scheduler_is_an_error_with_a_remedy(data, monkeypatch):
+    from copriv.reproduction import runner
+
+    monkeypatch.setattr(runner, "_PATIENCE", "0.2s")
+    with pytest.raises(BadInput, match="no Dask scheduler answers"):
+        sweep(data, epsilon=[1, 2], dask="tcp://127.0.0.1:9", **FAST)
+
+
+def test_what_is_sent_to_workers_can_be_pickled(data):
+    problem = pickle.loads(pickle.dumps(BadInput("too much", remedy="give less", value=3)))  # noqa: S301
+    assert (type(problem), problem.problem, problem.remedy, problem.value) == (BadInput, "too much", "give less", 3)
+
+
+@pytest.mark.usefixtures("no_files")
+def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(table, tmp_path):
+    path = tmp_path / "table.parquet"
+    table.write_parquet(path)
+    data, told = read(path, target="y", owners=2), []
+    with pytest.raises(BadInput, match="nobody has said how much"):
+        sweep(data, epsilon=[1, 2], simulate=False, **FAST)
+    with pytest.raises(CoprivError, match=r"ε = 3 .*budget has 2\.5 left"):
+        sweep(data, epsilon=[1, 2], simulate=False, budget=2.5, out=tmp_path / "sweep", **FAST)
+    assert not (tmp_path / "sweep").exists()
+    found = sweep(data, epsilon=[1, 2], simulate=False, budget=4, out=tmp_path / "sweep", tell=told.append, **FAST)
+    assert set(found.to_polars()["noise"]) == {"secure"}
+    assert "ε = 3" in found.statement
+    assert any("cost at most ε = 3 " in getattr(event, "words", "") for event in told)
+    # What is finished is neither trained nor charged again; what is left of the budget is for others.
+    assert sweep(data, epsilon=[1, 2], simulate=False, budget=4, out=tmp_path / "sweep", **FAST).rows == found.rows
+    with pytest.raises(CoprivError, match="budget has 1 left"):
+        sweep(data, epsilon=[1, 1.5], simulate=False, out=tmp_path / "other", **FAST)
+
+
+@pytest.mark.usefixtures("no_files")
+def test_a_training_with_real_noise_that_was_interrupted_pays_once(table, tmp_path, monkeypatch):
+    path, folder = tmp_path / "table.parquet", tmp_path / "sweep"
+    table.write_parquet(path)
+    data = read(path, target="y", owners=2)
+    keep = sweep_cell.told
+    monkeypatch.setattr(sweep_cell, "told", lambda _figures: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        sweep(data, epsilon=[1, 2], simulate=False, budget=3, out=folder, **FAST)
+    monkeypatch.setattr(sweep_cell, "told", keep)
+    found = sweep(data, epsilon=[1, 2], simulate=False, budget=3, out=folder, **FAST)
+    assert [row["epsilon_promised"] for row in found.rows] == [1, 2]
+
+
+def test_without_a_table_synthetic_banks_are_trained():
+    found = sweep(None, epsilon=[1], owners=2, records_per_owner=500, public_rows=500, **FAST)
+    assert found.rows[0]["records"] == 1000
+    assert Data(None).loading().data is None
+
+
+def test_runs_differ_in_noise_and_not_in_rows(table):
+    """Rows are shuffled by one seed: the best fitness, which noise cannot move, is the same in all runs."""
+    noisy = table.with_columns(pl.Series("y", table["y"].to_numpy() + np.random.default_rng(0).normal(size=600)))
+    found = sweep(read(noisy, target="y", owners=2, shuffle=True), runs=3, **FAST).to_polars()
+    assert found["best_fitness"].n_unique() == 1
+    assert found["relative_fitness"].n_unique() == 3
+    reseeded = sweep(read(noisy, target="y", owners=2, shuffle=True), seed=[0, 1], **FAST).to_polars()
+    assert reseeded["best_fitness"].n_unique() == 2

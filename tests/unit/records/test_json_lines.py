@@ -1,0 +1,87 @@
+"""JSON lines: a line is a record whatever it holds, and its names shape nothing but itself."""
+
+import json
+
+import numpy as np
+import pytest
+
+from copriv.errors import BadTable
+from copriv.records.json_lines import open_json_lines
+from copriv.records.load import LoadSpec, load_consortium
+from copriv.records.partition import Partition
+from copriv.records.table import count_rows, open_table
+from copriv.records.target import TargetChoice
+
+
+def _write(path, *lines):
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def test_every_line_is_a_record_and_every_value_text(tmp_path):
+    path = _write(
+        tmp_path / "table.jsonl",
+        b'{"b": 1.50, "a": "x", "c": 12345678901234567890123}\r',
+        b"",
+        b"[1, 2]",
+        b'{"a": true, "b": null, "c": {"d": 1}}',
+        rb'{"a": "\ud83d\ude00", "b": "\ud800", "c": NaN}',
+        b'{"a": "\xff", "a": "twice", "b": 1e999}',
+        b'{"a": ',
+    )
+    found = open_json_lines(path)
+    assert found.broken == 3
+    assert found.table.collect().rows() == [
+        ("x", "1.50", "12345678901234567890123"),
+        (None, None, None),
+        (None, None, None),
+        ("true", None, None),
+        ("\N{GRINNING FACE}", "\ufffd", "NaN"),
+        ("twice", "1e999", None),
+        (None, None, None),
+    ]
+
+
+def test_columns_are_those_asked_for_whatever_lines_hold(tmp_path):
+    notes = []
+    path = _write(tmp_path / "table.ndjson", b'{"b": 1, "z": 2}', b'{"y": 3}')
+    table = open_table(path, names=["c", "b"], note=notes.append)
+    assert table.collect().columns == ["c", "b"]
+    assert table.collect().rows() == [(None, "1"), (None, None)]
+    assert notes == ["no line of table.ndjson has 'c': these cells are missing everywhere"]
+    assert open_table(path).collect().columns == ["b", "y", "z"]
+
+
+def test_lines_without_any_column_still_count(tmp_path):
+    path = _write(tmp_path / "table.jsonl", b"{}", b"x", b"{}")
+    with pytest.raises(BadTable, match="names no column"):
+        open_table(path)
+    notes = []
+    assert count_rows(open_table(path, names=["a"], note=notes.append)) == 3
+    assert any("lines of table.jsonl that are no JSON object: 1; each counts" in note for note in notes)
+    assert (
+        count_rows(open_json_lines(_write(tmp_path / "more.jsonl", *[b"{}"] * 100_001, b'{"a": 1}')).table) == 100_002
+    )
+
+
+def _load(path, records):
+    path.write_text("".join(line + "\n" for line in records))
+    spec = LoadSpec(TargetChoice("stay"), Partition(owners=2), features=2, public_rows=30)
+    return load_consortium(open_table(path), spec)
+
+
+def test_a_private_record_with_names_of_its_own_changes_no_other(tmp_path):
+    """Neither the dictionary nor any other row, to the last bit; columns in the order of lines would."""
+    generator = np.random.default_rng(3)
+    lines = [
+        json.dumps({"wage": wage, "age": age, "stay": age / 9 + wage})
+        for wage, age in zip(generator.normal(size=90), generator.uniform(20, 80, 90), strict=True)
+    ]
+    usual = _load(tmp_path / "usual.jsonl", lines)
+    for odd in ('{"zeta": 1, "stay": 3, "age": 4, "aaa": "b", "wage": 5}', "{broken", ""):
+        found = _load(tmp_path / "odd.jsonl", [odd, *lines[1:]])
+        assert found.dictionary.to_json() == usual.dictionary.to_json()
+        for place, (one, other) in enumerate(zip(usual.owners, found.owners, strict=True)):
+            kept = slice(1 if place == 0 else 0, None)
+            assert one.sample.columns[:, kept].tobytes() == other.sample.columns[:, kept].tobytes()
+            assert one.sample.targets[kept].tobytes() == other.sample.targets[kept].tobytes()

@@ -1,0 +1,192 @@
+"""What the person who approves gets to see: the range of everything, and names as text."""
+
+import io
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+
+from copriv.errors import BadInput
+from copriv.owner.approval import Subject
+from copriv.owner.workspace import Enrollment, prepare
+from copriv.protocol.plain_terms import plain_terms
+from copriv.protocol.study_file import StudyFile, dictionary_digest
+from copriv.records.file_format import FileFormat
+from copriv.records.load import take_public
+from copriv.records.target import TargetChoice
+from copriv.report.approval_screen import TITLE, present
+from copriv.report.study_sheet import study_rows
+
+HOSTILE = "age\x1b[2J\x1b[1;1H[bold red]safe[/] \u202e"
+
+
+@pytest.fixture
+def frame():
+    generator = np.random.default_rng(0)
+    age, stay = generator.normal(50, 9, 90).round(1), generator.normal(6, 2, 90).round(1)
+    return pl.DataFrame({HOSTILE: age, "ward": generator.choice(["a\x1b]0;x\x07", "[b]"], 90), "stay": stay})
+
+
+def _study(frame, choice):
+    dictionary = take_public(frame.lazy(), choice, 2)[0]
+    terms = plain_terms(
+        name="[blink]trial[/]",
+        parameters=3,
+        clip=0.25,
+        limit=7.5,
+        regularization=0.003,
+        dictionary=dictionary_digest(dictionary),
+    )
+    return StudyFile(terms, msgspec.to_builtins(dictionary))
+
+
+def _screen(frame, choice, tmp_path):
+    frame.write_parquet(tmp_path / "table.parquet")
+    engagement = Enrollment(
+        owner="east",
+        host="127.0.0.1",
+        port=4222,
+        data=str(tmp_path / "table.parquet"),
+        target=None,
+        nano_epsilon=10**9,
+        delta=0.0,
+        accountant="pld",
+        answers=3,
+        rate=1.0,
+        ledger="ledger.sqlite",
+    )
+    shown = io.StringIO()
+    present(prepare(engagement, _study(frame, choice)), (), "ab12", Console(file=shown, width=300))
+    return shown.getvalue()
+
+
+def test_names_are_shown_as_text(frame, tmp_path):
+    shown = _screen(frame, TargetChoice("ward", ordinal=True), tmp_path)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "\x07" not in shown
+    assert "age\\x1b[2J\\x1b[1;1H[bold red]safe[/] \\u202e" in shown
+    assert "'[b]' = 1, 'a\\x1b]0;x\\x07' = 2" in shown
+    assert "[blink]trial[/]" in shown
+
+
+def test_the_screen_shows_box_clip_regularization_and_the_range_of_the_target(frame, tmp_path):
+    shown = _screen(frame, TargetChoice("stay"), tmp_path)
+    for words in ("models within ±7.5", "at most 0.25 long", "regularization 0.003", "'stay': held between"):
+        assert words in shown
+    target = take_public(frame.lazy(), TargetChoice("stay"), 2)[0].target
+    assert f"{target.center - target.scale:g} and {target.center + target.scale:g}" in shown
+
+
+def test_a_label_says_what_is_positive(frame):
+    told = dict(study_rows(_study(frame, TargetChoice("stay", labels=True, positive_above=5.5))))
+    assert told["target"] == "'stay': a label, positive above 5.5"
+    two = frame.with_columns((pl.col("stay") > 5).cast(pl.Int8).alias("stay"))
+    told = dict(study_rows(_study(two, TargetChoice("stay", labels=True))))
+    assert told["target"] == "'stay': a label, positive above 0.5, which takes 0 and 1"
+
+
+def _engagement(tmp_path, **changes):
+    engagement = Enrollment(
+        owner="east",
+        host="broker.example.org",
+        port=4333,
+        data=str(tmp_path / "table.parquet"),
+        target=None,
+        nano_epsilon=5_000_004_900,
+        delta=0.0,
+        accountant="pld",
+        answers=3,
+        rate=1.0,
+        ledger=str(tmp_path / "their ledger.sqlite"),
+    )
+    return msgspec.structs.replace(engagement, **changes)
+
+
+def _rows(frame, tmp_path, terms, width=20_000, **changes):
+    """What is shown, as printed: a list of names and values."""
+    frame.with_columns(pl.col("stay").alias("days")).write_parquet(tmp_path / "table.parquet")
+    study = _study(frame, TargetChoice("stay"))
+    study = StudyFile(msgspec.structs.replace(study.terms, **terms), study.dictionary)
+    shown = io.StringIO()
+    prepared = prepare(_engagement(tmp_path, **changes), study)
+    present(prepared, ("these are known records",), "ab12 cd34", Console(file=shown, width=width))
+    cells = [line.strip("│").split("│") for line in shown.getvalue().splitlines() if line.startswith("│")]
+    return prepared, [(name.strip(), value.strip()) for name, value in cells], shown.getvalue()
+
+
+def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
+    """But for a hash of the records and an id of the ledger, which nobody can read: their paths are shown."""
+    terms = {"loss": "huber", "threshold": 0.75, "evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.5}
+    prepared, rows, shown = _rows(frame, tmp_path, terms, target="days", answers=7, form=FileFormat(dates="%d.%m.%Y"))
+    told = dict(rows)
+    engagement = prepared.engagement
+    covered = {
+        "terms": told["terms"] == prepared.study.terms.digest(),
+        "owner": told["you are"] == "east",
+        "data": told["your records"] == engagement.data,
+        "dataset": True,
+        "target": told["your target"] == "'days'",
+        "form": told["their file is written"] == "dates '%d.%m.%Y'",
+        "ledger": told["your ledger"] == engagement.ledger,
+        "ledger_id": True,
+        "accountant": "added up" in told["accountant"],
+        "nano_epsilon": "ε = 5.0000049," in told["you promise"],
+        "delta": "δ = 0 for any one record (replace-one)" in told["you promise"],
+        "answers": any(name == "you answer" and value.startswith("at most 7 times") for name, value in rows),
+    }
+    assert set(covered) == set(Subject.__struct_fields__)
+    assert all(covered.values()), covered
+    assert told["broker"] == "broker.example.org:4333"
+    assert "huber loss with threshold 0.75" in told["model"]
+    assert "row at most 1 long, its target within ±1" in told["bounds"]
+    assert told["evaluations"].startswith("2 of your average loss, with 0.25 of your budget")
+    assert "at most 0.5" in told["evaluations"]
+    assert "(number)" in told["features"]
+    assert "'ward' (category, 2 of them)" in told["features"]
+    for words in ("note: these are known records", "the learner's authority: ab12 cd34"):
+        assert words in shown
+
+
+def _answers(rows):
+    return [value for name, value in rows if name == "you answer"]
+
+
+def test_gradients_and_losses_are_described_by_the_promise(frame, tmp_path):
+    terms = {"evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.5}
+    prepared, rows, _ = _rows(frame, tmp_path, terms, nano_epsilon=10**9)
+    gradient, loss = _answers(rows)
+    scales = [part.calibration.mechanism.scale for part in prepared.commitment.parts]
+    assert gradient.startswith("at most 3 times: a noisy average gradient, 3 numbers")
+    assert f"laplace noise of scale {scales[0]:.6g}" in gradient
+    assert "ε = 0.75, 75% of what you promise" in gradient
+    assert loss.startswith("at most 2 times: a noisy average loss, 1 number; a record's loss counts at most 0.5")
+    assert f"laplace noise of scale {scales[1]:.6g}" in loss
+    assert "ε = 0.25, 25% of what you promise" in loss
+
+
+def test_moments_are_not_called_gradients(frame, tmp_path):
+    for delta, noise in ((0.0, "laplace"), (1e-6, "gaussian")):
+        terms = {"rule": "statistics", "delta": delta}
+        prepared, rows, shown = _rows(frame, tmp_path, terms, answers=1, delta=delta, accountant="zcdp")
+        [moments] = _answers(rows)
+        assert moments.startswith("once: noisy sums of second moments of your records (Σ xxᵀ and Σ xy), 9 numbers")
+        assert f"{noise} noise of scale {prepared.commitment.calibration.mechanism.scale:.6g}" in moments
+        assert "100% of what you promise" in moments
+        assert "average" not in shown
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_name_of_a_study_draws_no_rows(frame, tmp_path, width):
+    """The title is constant; a name cannot bring anything to the beginning of a line."""
+    name = "loans" + " " * 76 + "you promise    ε = 0.001, δ = 0 for any one record (replace-one)"
+    _, rows, shown = _rows(frame, tmp_path, {"name": name}, width=width)
+    assert shown.splitlines()[0].strip() == TITLE
+    assert [name for name, _ in rows].count("you promise") == 1
+    assert dict(_rows(frame, tmp_path, {"name": name})[1])["study"].startswith(
+        "'loans you promise ε = 0.001, δ = 0 for"
+    )
+    with pytest.raises(BadInput, match="printable"):
+        msgspec.structs.replace(_study(frame, TargetChoice("stay")).terms, name="x │ you promise │ ε = 0.001")
