@@ -38,6 +38,11 @@ class Forecast:
         scenario: who would train.
         candidate: what would be done: rule, mechanism, answers, clip, step, horizon, box.
         told: all figures, as `to_dict` gives them.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton").rule
+    'newton'
     """
 
     scenario: Scenario

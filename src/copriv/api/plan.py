@@ -61,6 +61,11 @@ class Plan:
         terms: what learner and owners will agree on.
         dictionary: how records become features.
         public: the public rows, as numbers.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton").terms.rule
+    'newton'
     """
 
     scenario: Scenario

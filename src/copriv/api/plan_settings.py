@@ -40,6 +40,7 @@ class PlanSettings(TypedDict, total=False):
         features: principal components to keep (10).
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
+        positive: for the logistic loss, the category that is positive, against all others.
         rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
         loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
@@ -52,6 +53,7 @@ class PlanSettings(TypedDict, total=False):
     features: int
     ordinal: bool
     positive_above: float | None
+    positive: str | None
     rule: RuleChoice
     loss: str | OutsideLoss
     huber_threshold: float
@@ -68,7 +70,7 @@ class PlanSettings(TypedDict, total=False):
 
 
 _ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
-_OF_READING = ("skip", "features", "ordinal", "positive_above", "study")
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ def read_public(public: Table, target: str | None, settings: PlanSettings) -> Pu
     table, skip = open_public(public), tuple(settings.get("skip") or ())
     require_columns(table, skip)
     above = settings.get("positive_above")
-    choice = TargetChoice(target, settings.get("ordinal", False), above, spec.loss == "logistic")
+    labels, positive = spec.loss == "logistic", settings.get("positive")
+    choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
     dictionary, sample, notices = take_public(table, choice, settings.get("features", 10), skip=skip)
     return PublicStudy(dictionary, gather_evidence(sample, spec), spec, None, notices)
 
@@ -200,6 +203,6 @@ def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSetti
                 remedy=f"leave {option} out, or plan another study",
                 value=given[name],
             )
-    for name in ("skip", "ordinal", "positive_above", "rho"):
+    for name in ("skip", "ordinal", "positive_above", "positive", "rho"):
         if given.get(name):
             raise BadInput(f"{name} is given, and the study settles it", remedy="leave it out", value=str(given[name]))

@@ -20,6 +20,7 @@ from copriv.errors import BadInput
 from copriv.report.sweep_files import write_files
 from copriv.report.sweep_table import frame_of, statement_of
 from copriv.reproduction.runner import share_out
+from copriv.rules.registry import resolve
 from copriv.runtime.events import Note, Progress, Tell, Warned, silent
 from copriv.runtime.local_load import Sources
 from copriv.runtime.local_request import TrainRequest
@@ -125,9 +126,9 @@ def sweep(data: Data | None = None, **grid: Any) -> Sweep:  # noqa: ANN401
     >>> import copriv as cp
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
     >>> data = cp.read(table, target="y", owners=2)
-    >>> found = cp.sweep(data, epsilon=[1, 10], delta=[0.0, 1e-6], rule="statistics")
-    >>> found.to_polars().select("epsilon", "delta", "mechanism_used", "noise").rows()[1]
-    (1, 1e-06, 'gaussian', 'seeded')
+    >>> found = cp.sweep(data, epsilon=[1, 10], regularization=[1e-5, 1e-3], rule="statistics")
+    >>> found.to_polars().select("epsilon", "regularization", "noise").rows()[1]
+    (1, 0.001, 'seeded')
     >>> found.statement.partition(":")[0]
     'simulated, not private'
 
@@ -196,6 +197,9 @@ def _cells(make: Callable[[Mapping[str, Any]], TrainRequest], grid: Grid, how: E
     if "seed" in grid.axes and how.runs > 1:
         raise BadInput("seeds are varied, and runs vary them too", remedy="leave out one of them", value=how.runs)
     settings = grid.cells()
+    for each in settings:
+        if each.get("rule", "auto") != "auto":
+            resolve(each["rule"])
     requests = [_anywhere(msgspec.structs.replace(make(each), simulate=how.simulate, out=None)) for each in settings]
     return [
         _cell(each, request, place, run)

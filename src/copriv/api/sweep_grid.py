@@ -44,14 +44,14 @@ class Grid:
 
 
 def in_words(value: object) -> str | float | bool | None:
-    """A setting as one cell of a table: numbers and words as they are, several joined by commas."""
+    """A setting as one cell of a table: numbers and words as they are, several joined by commas, objects by name."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
         return ",".join(f"{name}={each}" for name, each in value.items())
     if isinstance(value, list | tuple):
         return ",".join(str(each) for each in value)
-    return str(value)
+    return str(getattr(value, "name", value))
 
 
 def _is_axis(value: object) -> bool:

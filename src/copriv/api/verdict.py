@@ -34,6 +34,11 @@ class Verdict:
         advice: ψ of both models, and what follows.
         break_even: from which ε, and from how many owners on joining pays.
         told: all figures, as `to_dict` gives them.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton").scenario.owners
+    5
     """
 
     scenario: Scenario

@@ -61,8 +61,8 @@ def audit(options: AuditOptions) -> None:
     from rich.console import Console
 
     from copriv.api.audit import audit as run
-    from copriv.cli.progress import Teller
     from copriv.report.audit_table import show
+    from copriv.report.progress import Teller
 
     settings = {name: value for name, value in vars(options).items() if name not in ("as_json", "epsilon")}
     with Teller(Console(stderr=True)) as tell:

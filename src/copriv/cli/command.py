@@ -53,6 +53,22 @@ def takes(kind: type[Options]) -> Callable[[Callable[..., None]], Callable[..., 
     return make
 
 
+def group(words: str) -> typer.Typer:
+    """Commands under one name; without arguments it shows its help."""
+    names = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(help=words, no_args_is_help=True, context_settings=names)
+
+
+def command(place: typer.Typer, kind: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put a function of these options among the commands of a group, under its own name."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        made: Callable[..., None] = place.command()(takes(kind)(function))
+        return made
+
+    return add
+
+
 def _signature(kind: type) -> inspect.Signature:
     """The fields of a class as parameters, with the context that typer hands over."""
     hints = get_type_hints(kind, include_extras=True)

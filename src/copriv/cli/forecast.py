@@ -54,10 +54,10 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
 
     from copriv.api import forecast as api
     from copriv.api.plan_settings import PlanSettings
-    from copriv.cli.progress import bar
     from copriv.errors import BadInput
     from copriv.planning.scenario import Scenario
     from copriv.report.forecast_report import show, write
+    from copriv.report.progress import bar
 
     if options.out is not None and options.vary is None:
         raise BadInput("--out without --vary", remedy="say what to vary, or leave --out out", value=str(options.out))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copriv.cli.command import argument, option, takes
+from copriv.cli.command import argument, command, group, option
 from copriv.cli.options import OUTPUT, AsJson
 from copriv.cli.plan import plan
 from copriv.cli.say import say
@@ -16,20 +16,12 @@ from copriv.cli.say import say
 if TYPE_CHECKING:
     from copriv.runtime.learner_setup import InvitationOptions
 
-learner = typer.Typer(
-    help="The learner's side of a consortium: draft a study, invite owners, train with whoever comes.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+learner = group("The learner's side of a consortium: draft a study, invite owners, train with whoever comes.")
 
 
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-authority = typer.Typer(
-    help="The authority that signs certificates: let a new one take over from the old one.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+authority = group("The authority that signs certificates: let a new one take over from the old one.")
 learner.add_typer(authority, name="authority")
 learner.command(name="draft")(plan)
 
@@ -110,8 +102,7 @@ class _Retire(_Folder):
     force: Annotated[bool, option("--force", _OWNER, "Lock out whoever still depends on the old one.")] = False
 
 
-@learner.command()
-@takes(_Init)
+@command(learner, _Init)
 def init(options: _Init) -> None:
     """Make the learner's folder: its certificate authority, its certificates and a strict broker configuration.
 
@@ -126,8 +117,7 @@ def init(options: _Init) -> None:
     say(told, learner_made(told), as_json=options.as_json)
 
 
-@learner.command()
-@takes(_Invite)
+@command(learner, _Invite)
 def invite(options: _Invite) -> None:
     """For rehearsals on one machine: make one file for one owner with certificate, key, address and terms, a secret.
 
@@ -140,8 +130,7 @@ def invite(options: _Invite) -> None:
     say(told, invited(told), as_json=options.as_json)
 
 
-@learner.command()
-@takes(_Approve)
+@command(learner, _Approve)
 def approve(options: _Approve) -> None:
     """Answer an owner's request with certificate, authority, address and terms. Its key stays with the owner.
 
@@ -154,8 +143,7 @@ def approve(options: _Approve) -> None:
     say(told, approved(told), as_json=options.as_json)
 
 
-@learner.command()
-@takes(_Revoke)
+@command(learner, _Revoke)
 def revoke(options: _Revoke) -> None:
     """Shut an owner out, at once: its link is cut, and it cannot come back.
 
@@ -168,8 +156,7 @@ def revoke(options: _Revoke) -> None:
     say(told, revoked(told), as_json=options.as_json)
 
 
-@learner.command()
-@takes(_Folder)
+@command(learner, _Folder)
 def status(options: _Folder) -> None:
     """Show the study, how far it is, and who is connected, waited for, done or expelled.
 
@@ -183,14 +170,13 @@ def status(options: _Folder) -> None:
     say(told, learner_lines(told), as_json=options.as_json)
 
 
-@learner.command()
-@takes(_Run)
+@command(learner, _Run)
 def run(options: _Run) -> None:
     """Start the broker, wait for the owners and train; a run that was interrupted goes on where it stood.
 
     copriv learner run --at-least 8
     """
-    from copriv.cli.progress import heed_termination
+    from copriv.cli.person import heed_termination
     from copriv.report.narrator import narrated
     from copriv.report.network_run import ARCHIVE
     from copriv.report.network_sheets import show_joint
@@ -209,8 +195,7 @@ def run(options: _Run) -> None:
         show_joint(told)
 
 
-@authority.command()
-@takes(_Folder)
+@command(authority, _Folder)
 def roll(options: _Folder) -> None:
     """Make a second authority: it signs from now on, both are trusted, and owners learn of it when they renew.
 
@@ -223,8 +208,7 @@ def roll(options: _Folder) -> None:
     say(told, rolled(told, options.folder), as_json=options.as_json)
 
 
-@authority.command()
-@takes(_Retire)
+@command(authority, _Retire)
 def retire(options: _Retire) -> None:
     """Trust the old authority no more, when nobody depends on it.
 

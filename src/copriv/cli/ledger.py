@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from copriv.cli.command import argument, option, takes
+from copriv.cli.command import argument, command, group, option
 from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson
 from copriv.cli.person import who
 from copriv.cli.say import say
@@ -17,11 +15,7 @@ from copriv.cli.say import say
 if TYPE_CHECKING:
     from copriv.owner.ledger_state import LedgerState
 
-ledger = typer.Typer(
-    help="The account of an owner's budget: one for each dataset, shared by every study and learner.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+ledger = group("The account of an owner's budget: one for each dataset, shared by every study and learner.")
 
 _APPROVAL = "Approval"
 _UNRELATED = "They look like known records, and none is among those: you sign off."
@@ -53,8 +47,7 @@ class _Init(_One):
     ] = None
 
 
-@ledger.command()
-@takes(_Init)
+@command(ledger, _Init)
 def init(options: _Init) -> None:
     """Make a ledger for a dataset. An existing one is never changed, and records that have a ledger keep it.
 
@@ -83,8 +76,7 @@ def init(options: _Init) -> None:
     _tell(path, made, words, as_json=options.as_json)
 
 
-@ledger.command()
-@takes(_Several)
+@command(ledger, _Several)
 def show(options: _Several) -> None:
     """Show whose budgets they are, what is promised, what is spent and by which studies.
 
@@ -106,8 +98,7 @@ class _History(_Several):
     values: Annotated[bool, option("--values", OUTPUT, "Also print the noisy numbers that left.")] = False
 
 
-@ledger.command()
-@takes(_History)
+@command(ledger, _History)
 def history(options: _History) -> None:
     """Tell what happened: when, in which study, for which learner, at which price, and what was sent.
 
@@ -126,8 +117,7 @@ class _Statement(_Several):
     ] = None
 
 
-@ledger.command()
-@takes(_Statement)
+@command(ledger, _Statement)
 def statement(options: _Statement) -> None:
     """State what a dataset has lost in all studies and what is left, for its owner.
 
@@ -155,8 +145,7 @@ class _Verify(_One):
     receipt: Annotated[str | None, option("--receipt", DATA, "Also check that the ledger knows this receipt.")] = None
 
 
-@ledger.command()
-@takes(_Verify)
+@command(ledger, _Verify)
 def verify(options: _Verify) -> None:
     """Check the hash chain, the account and every stored answer.
 
@@ -169,8 +158,7 @@ def verify(options: _Verify) -> None:
     _tell(options.path, book, words, as_json=options.as_json)
 
 
-@ledger.command()
-@takes(_One)
+@command(ledger, _One)
 def receipt(options: _One) -> None:
     """Print where the ledger stands: the number of entries and the seal of the last one.
 
@@ -205,8 +193,7 @@ class _Epoch(_One):
     ] = None
 
 
-@ledger.command()
-@takes(_Epoch)
+@command(ledger, _Epoch)
 def epoch(options: _Epoch) -> None:
     """Change the promise. What is spent stays spent; a promise below it is refused.
 
@@ -219,8 +206,7 @@ def epoch(options: _Epoch) -> None:
     _tell(options.path, book, f"a new epoch, signed off by {by}", as_json=options.as_json)
 
 
-@ledger.command()
-@takes(_One)
+@command(ledger, _One)
 def moved(options: _One) -> None:
     """Say where a ledger is now, after it was moved. It is known by its id.
 
@@ -241,8 +227,7 @@ class _Version(_One):
     ] = False
 
 
-@ledger.command()
-@takes(_Version)
+@command(ledger, _Version)
 def version(options: _Version) -> None:
     """Take over a changed dataset. It inherits everything that was spent on the old one.
 

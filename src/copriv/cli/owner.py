@@ -6,18 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from copriv.cli.command import argument, option, takes
+from copriv.cli.command import argument, command, group, option
 from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, read_options
 from copriv.cli.person import ask_to_agree, asker, who
 from copriv.cli.say import say
 
-owner = typer.Typer(
-    help="An owner's side of a consortium: join with your own records and budget, answer, judge the result.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+owner = group("An owner's side of a consortium: join with your own records and budget, answer, judge the result.")
 
 _APPROVAL = "Approval"
 
@@ -44,8 +38,7 @@ class _Request(_Folder):
     ] = False
 
 
-@owner.command()
-@takes(_Request)
+@command(owner, _Request)
 def request(options: _Request) -> None:
     """Make your private key, which never leaves the folder, and a request for a certificate, which holds no secret.
 
@@ -93,8 +86,7 @@ class _Join(_Approving, FileOptions):
     ] = False
 
 
-@owner.command()
-@takes(_Join)
+@command(owner, _Join)
 def join(options: _Join) -> None:
     """Check the terms against your records, see what you would promise, and agree or not.
 
@@ -120,8 +112,7 @@ def join(options: _Join) -> None:
     say(told, joined(told), as_json=options.as_json)
 
 
-@owner.command()
-@takes(_Approving)
+@command(owner, _Approving)
 def approve(options: _Approving) -> None:
     """Read the terms and the promise of a folder, and approve them. Only approved terms are answered.
 
@@ -147,8 +138,7 @@ class _Renew(_Folder):
     invitation: Annotated[Path, argument("A new invitation to the same study.")]
 
 
-@owner.command()
-@takes(_Renew)
+@command(owner, _Renew)
 def renew(options: _Renew) -> None:
     """Take over a new certificate or address for the same study; records, promise and ledger stay as they are.
 
@@ -168,8 +158,7 @@ class _Serve(_Folder):
     ] = None
 
 
-@owner.command()
-@takes(_Serve)
+@command(owner, _Serve)
 def serve(options: _Serve) -> None:
     """Connect out to the learner's broker and answer, until the budget, the cap or the study ends.
 
@@ -182,7 +171,7 @@ def serve(options: _Serve) -> None:
 
 def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
     """The whole of `copriv owner serve`."""
-    from copriv.cli.progress import heed_termination
+    from copriv.cli.person import heed_termination
     from copriv.owner.workspace import OwnerWorkspace
     from copriv.report.joint_model import keep_model
     from copriv.report.narrator import narrated
@@ -197,8 +186,7 @@ def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
     say(told, words, as_json=as_json)
 
 
-@owner.command()
-@takes(_Folder)
+@command(owner, _Folder)
 def status(options: _Folder) -> None:
     """Show what is promised, spent and left, the answers so far, and the last contact.
 
@@ -219,8 +207,7 @@ class _Statement(_Folder):
     ] = None
 
 
-@owner.command()
-@takes(_Statement)
+@command(owner, _Statement)
 def statement(options: _Statement) -> None:
     """State what your records have lost in all studies and what is left. It is for you, not for a learner.
 
@@ -241,8 +228,7 @@ class _Verdict(_Folder):
     folds: Annotated[int, option("--folds", DATA, "Folds of the cross-validation.")] = 5
 
 
-@owner.command()
-@takes(_Verdict)
+@command(owner, _Verdict)
 def verdict(options: _Verdict) -> None:
     """Compare the joint model with your own, on your own records. It stays at home and costs nothing.
 

@@ -1,9 +1,11 @@
-"""The person at the keyboard: who it is, and what it says when it is asked."""
+"""The person at the keyboard: who it is, what it says when it is asked, and when it has had enough."""
 
 from __future__ import annotations
 
 import getpass
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -59,3 +61,13 @@ def ask_to_agree(console: Console, *, yes: bool) -> None:
         raise BadInput("nobody is there to answer", remedy="add --yes if the terms above are approved", value="no tty")
     if not typer.confirm(_QUESTION, default=False, err=True):
         raise BadInput("not approved; nothing was written or spent", remedy="talk to the learner about the terms")
+
+
+def heed_termination() -> None:
+    """End on SIGTERM as on Ctrl-C: with goodbyes, and with what was started here stopped."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, interrupt)

@@ -55,9 +55,9 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
     from rich.console import Console
 
     from copriv.api import plan as api
-    from copriv.cli.progress import bar
     from copriv.planning.scenario import Scenario
     from copriv.report.plan_report import show_plan
+    from copriv.report.progress import bar
     from copriv.report.warning import warn
 
     api.require_new_study(options.out)

@@ -39,8 +39,8 @@ def predict(options: PredictOptions) -> None:
     from rich.console import Console
 
     from copriv.api.predict import predict_table
-    from copriv.cli.progress import bar
     from copriv.report.prediction import notes, sentence
+    from copriv.report.progress import bar
 
     console = Console(stderr=True)
     with bar(console, "predicting"):

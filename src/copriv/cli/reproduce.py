@@ -66,8 +66,8 @@ def reproduce(options: ReproduceOptions) -> None:
     from rich.console import Console
 
     from copriv.api.reproduce import reproduce as run
-    from copriv.cli.progress import Teller
     from copriv.report.findings_table import show
+    from copriv.report.progress import Teller
 
     settings = {name: value for name, value in vars(options).items() if name not in ("study", "as_json")}
     with Teller(Console(stderr=True)) as tell:

@@ -54,7 +54,7 @@ def sweep(options: SweepOptions, typed: tuple[str, ...]) -> None:
     from copriv.api.sweep import Execution, sweep_requests
     from copriv.api.sweep_cell import request_of
     from copriv.api.sweep_grid import Grid
-    from copriv.cli.progress import Teller
+    from copriv.report.progress import Teller
     from copriv.report.sweep_table import show
     from copriv.runtime.local_load import Sources
     from copriv.runtime.local_request import TrainRequest

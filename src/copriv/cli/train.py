@@ -158,7 +158,7 @@ def train(options: TrainOptions, given: tuple[str, ...]) -> None:
 
     from copriv.api.train import carry_out
     from copriv.cli.person import person
-    from copriv.cli.progress import Teller
+    from copriv.report.progress import Teller
     from copriv.report.table import show
     from copriv.runtime.local_folder import time_now
     from copriv.runtime.local_load import Sources

@@ -47,8 +47,8 @@ def verdict(options: VerdictOptions, given: tuple[str, ...]) -> None:
 
     from copriv.api import verdict as api
     from copriv.api.plan_settings import PlanSettings
-    from copriv.cli.progress import bar
     from copriv.report.advice import show_verdict
+    from copriv.report.progress import bar
 
     settings = groups.typed(options, given, PlanSettings)
     sizes = {"records": options.records if "records" in given else None, "others": options.others}

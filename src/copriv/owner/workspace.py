@@ -29,7 +29,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.standing import Standing, standing_of
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
-from copriv.protocol.commitment import Commitment, main_kind, make_commitment
+from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
@@ -196,7 +196,7 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, main_kind(terms), terms.public)
+        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""

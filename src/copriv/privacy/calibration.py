@@ -163,6 +163,7 @@ def _share(budget: Amount, portion: Fraction, answers: int, guarantee: Guarantee
     return share
 
 
+@lru_cache(maxsize=4096)
 def _fit(
     kind: type[Laplace | Gaussian],
     scale: float,

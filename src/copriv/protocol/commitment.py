@@ -119,18 +119,13 @@ class Commitment:
         return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
 
 
-def main_kind(terms: Terms) -> Kind:
-    """What training asks for under these terms."""
-    return terms.kind
-
-
 def make_commitment(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> Commitment:
     """What an owner with this many records promises: so many answers, and the further ones of the terms."""
     objective = terms.objective()
     norm = mechanism_norm(guarantee)
-    main = main_kind(terms)
+    main = terms.kind
     clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(

@@ -32,7 +32,6 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import TrainingPlan
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Guarantee
 from copriv.privacy.weakness import weakness
-from copriv.protocol.commitment import main_kind
 from copriv.runtime.events import Tell
 from copriv.runtime.local_folder import ledger_path
 from copriv.runtime.local_load import Sources
@@ -172,7 +171,7 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
-    asks = main_kind(study.terms)
+    asks = study.terms.kind
     ledger.enroll(Enrolled(name, origin.name, origin.learner, payment.person.name, asks, origin.public))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()

@@ -8,7 +8,6 @@ from copriv.learner.public_rows import public_rows_beside
 from copriv.owner.entries import Enrolled
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import TrainingPlan
-from copriv.protocol.commitment import main_kind
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
@@ -36,7 +35,7 @@ def origin_of(request: TrainRequest, sources: Sources, name: str, intake: Intake
 def enroll(consortium: Consortium, study: TrainingPlan, origin: Origin, who: str) -> None:
     """Put the run on record in every ledger that lasts, by its name, before anything is charged to it."""
     terms = study.terms
-    enrolled = Enrolled(terms.digest(), origin.name, origin.learner, who, main_kind(terms), origin.public)
+    enrolled = Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public)
     for ledger in consortium.ledgers:
         if isinstance(ledger, SqliteLedger):
             ledger.enroll(enrolled)

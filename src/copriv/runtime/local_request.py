@@ -53,6 +53,7 @@ class TrainRequest(Loading, frozen=True, kw_only=True):
         epsilon: one for all, one an owner (a list, or text with commas), or by the owner's name.
         epsilons: a file of them instead.
         given_rates: of the owners' clocks; or `rates`, a file of them.
+        in_memory: whether the records are those of a table in memory, which nobody can read again later.
     """
 
     epsilon: Promised = None
@@ -79,6 +80,7 @@ class TrainRequest(Loading, frozen=True, kw_only=True):
     version_of: Path | None = None
     unrelated: bool = False
     out: Path | None = None
+    in_memory: bool = False
 
 
 def loading_of(request: Loading) -> Loading:

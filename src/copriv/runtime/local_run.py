@@ -130,7 +130,8 @@ def begin(request: TrainRequest, sources: Sources, given: tuple[str, ...], perso
         require_new(folder)
     job = Job(request, sources, folder, person, tell)
     seed = _seed_before(job) if job.on_record and request.shuffle and request.seed is None else None
-    return replace(job, request=msgspec.structs.replace(request, seed=seed or request.seed or 0))
+    settled = {"seed": seed or request.seed or 0, "in_memory": sources.data is not None}
+    return replace(job, request=msgspec.structs.replace(request, **settled))
 
 
 def reopen(folder: Path, sources: Sources, person: Person, tell: Tell) -> Job:
@@ -143,8 +144,14 @@ def reopen(folder: Path, sources: Sources, person: Person, tell: Tell) -> Job:
         )
     if (folder / "run.json").exists():
         raise BadInput(f"the run in {folder} is finished", remedy="start another one", value=str(folder))
-    shut(folder)
     kept = Start.read(folder)
+    if kept.options.in_memory and sources.data is None:
+        raise BadInput(
+            f"the records of the run in {folder} were in memory, and are not kept",
+            remedy="start another run; what was answered has been charged to the records",
+            value=str(folder),
+        )
+    shut(folder)
     request = msgspec.structs.replace(kept.options, seed=kept.seed)
     return Job(request, sources, folder, person, tell, resumed=True)
 

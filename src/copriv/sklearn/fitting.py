@@ -14,7 +14,7 @@ from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.planning.training_plan import Noise, TrainingPlan
 from copriv.privacy.guarantee import Guarantee, Measure
-from copriv.protocol.commitment import Commitment, main_kind
+from copriv.protocol.commitment import Commitment
 from copriv.records.load import OwnerSample
 from copriv.runtime.local import Consortium, assemble, run
 from copriv.sklearn.charging import Bill, Paid, Rows, column_names, currencies_of, pay
@@ -90,7 +90,7 @@ def _pay(problem: Problem, promise: Promise, plan: TrainingPlan) -> Paid:
     bill = Bill(
         price=max((commitment.budget for commitment in plan.commitments), key=lambda amount: amount.nano),
         question=plan.terms.digest(),
-        asks=main_kind(plan.terms),
+        asks=plan.terms.kind,
         delta=promise.guarantee.delta,
         accountant=settings.get("accountant", "pld"),
         budget=None if budget is None else str(budget),

@@ -59,6 +59,7 @@ def test_a_grid_is_the_product_of_its_lists():
         ({"epsilonn": [1]}, "epsilonn"),
         ({"ask": [1]}, "'ask'"),
         ({"runs": 0}, "0 runs"),
+        ({"rule": ["statistics", "magic"]}, "magic"),
         ({"epsilon": [1], "horizon": ["many"]}, "wrong type"),
         ({"seed": [1, 2], "runs": 2}, "seeds are varied"),
         ({"epsilon": list(range(1, 400)), "clip": [0.1 * k for k in range(1, 400)]}, "a grid of"),
@@ -73,10 +74,11 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(data, tmp_pa
 
 
 def test_every_combination_is_trained_once_and_the_same_again(data):
-    found = sweep(data, epsilon=[1, 10], delta=[0.0, 1e-6], runs=2, **FAST)
+    grid = {"epsilon": [1, 10], "regularization": [1e-5, 1e-3]}
+    found = sweep(data, **grid, runs=2, **FAST)
     frame = found.to_polars()
-    assert frame.select("epsilon", "delta", "run").rows() == [
-        (epsilon, delta, run) for epsilon in (1, 10) for delta in (0.0, 1e-6) for run in (1, 2)
+    assert frame.select("epsilon", "regularization", "run").rows() == [
+        (epsilon, weight, run) for epsilon in (1, 10) for weight in (1e-5, 1e-3) for run in (1, 2)
     ]
     assert frame["seed"].to_list() == [0, 1] * 4
     assert frame["relative_fitness"].n_unique() == 8
@@ -85,7 +87,7 @@ def test_every_combination_is_trained_once_and_the_same_again(data):
     assert "not private" in found.statement
     assert "not private" in found._repr_html_()
     assert msgspec.json.encode(found.to_dict())
-    again = sweep(data, epsilon=[1, 10], delta=[0.0, 1e-6], runs=2, **FAST)
+    again = sweep(data, **grid, runs=2, **FAST)
     assert without_seconds(again.rows) == without_seconds(found.rows)
 
 

@@ -187,6 +187,24 @@ def test_with_a_folder_everything_is_in_it(data, tmp_path):
         cp.train(data, 1, out=tmp_path / "run", **QUICK)
 
 
+def test_a_run_in_memory_that_was_interrupted_is_not_resumed_with_other_records(data, tmp_path, monkeypatch):
+    from copriv.runtime import local_run
+    from copriv.runtime.events import silent
+    from copriv.runtime.local_load import Sources
+    from copriv.runtime.local_request import Person
+
+    def cut(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local_run, "_train", cut)
+        with pytest.raises(KeyboardInterrupt):
+            cp.train(data, 1, out=tmp_path / "run", **QUICK)
+    assert _lost() == [1]
+    with pytest.raises(BadInput, match="were in memory"):
+        local_run.reopen(tmp_path / "run", Sources(), Person(), silent)
+
+
 def test_a_run_can_be_looked_at_from_all_sides(data):
     run = cp.train(data, 2, delta=1e-6, simulate=True, **QUICK)
     assert isinstance(run.spent, pl.DataFrame)

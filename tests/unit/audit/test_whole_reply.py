@@ -277,7 +277,7 @@ def test_a_file_that_is_read_in_pieces():
     case = Case(
         PLAIN, "csv", (Odd("quotes", line=quotes),), Odd("nothing", line=b""), place=30_000, records=40_000, columns=ALL
     )
-    assert len(write_table("csv", USUAL, 0, case.records)) > 4 << 20
+    assert len(write_table("csv", USUAL, 0, 100)) * (case.records // 100) > 4 << 20
     assert [seen.where for _, seen in compare_all(HOUSE, case)] == [None]
 
 

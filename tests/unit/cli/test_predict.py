@@ -29,6 +29,24 @@ def loans(copriv, tmp_path):
 
 
 @pytest.fixture
+def quick(copriv, tmp_path):
+    """A simulated model of three columns, and its table."""
+    rows = [
+        {"loan": f"L{k}", "age": 20 + k % 40, "grade": "ABC"[k % 3], "rate": 5 + k % 40 / 10 + k % 3}
+        for k in range(600)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "few.csv")
+    quick = ("--owners", 2, "--skip", "loan", "--rule", "statistics", "--simulate", "--epsilon", 50, "--out", "few")
+
+    def call(*arguments, target="rate"):
+        outcome = copriv("train", "--data", "few.csv", "--target", target, *quick, *arguments)
+        assert outcome.code == 0, outcome.err
+        return tmp_path / "few" / "model.json"
+
+    return call
+
+
+@pytest.fixture
 def model(copriv, loans, tmp_path):
     outcome = copriv("train", "--data", loans, "--target", "int_rate", "--shuffle", *ARGUMENTS, "--out", "run")
     assert outcome.code == 0, outcome.err
@@ -94,3 +112,42 @@ def test_generate_refuses_nonsense(copriv, tmp_path, arguments, named):
     outcome = copriv("generate", "hospital", *arguments)
     assert outcome.code == 2
     assert named in outcome.err
+
+
+def test_what_cannot_be_read_is_counted_and_said(copriv, quick, tmp_path):
+    model = quick()
+    rows = [("a", "31", "A"), ("b", "old", "B"), ("c", "", "Z"), ("d", "44", "Z")]
+    pl.DataFrame(rows, schema=["loan", "age", "grade"], orient="row").write_csv(tmp_path / "new.csv")
+    outcome = copriv("predict", "--model", model, "--data", "new.csv", "--json")
+    told = json.loads(outcome.out)
+    assert told["unread"] == [
+        {"column": "age", "missing": 1, "unreadable": 1, "unseen": 0},
+        {"column": "grade", "missing": 0, "unreadable": 0, "unseen": 2},
+    ]
+    for words in ("age: 1 cells that cannot be read, 1 missing", "grade: 2 cells of a category", "public median"):
+        assert words in outcome.err
+    clean = copriv("predict", "--model", model, "--data", "few.csv", "--json")
+    assert json.loads(clean.out)["unread"] == []
+    assert "note:" not in clean.err
+
+
+def test_the_id_is_kept_beside_the_prediction(copriv, quick, tmp_path):
+    model = quick()
+    assert copriv("predict", "--model", model, "--data", "few.csv", "--id", "loan", "--out", "p.csv").code == 0
+    kept = pl.read_csv(tmp_path / "p.csv")
+    assert kept.columns == ["loan", "prediction"]
+    assert kept["loan"].to_list()[:3] == ["L0", "L1", "L2"]
+    told = json.loads(copriv("predict", "--model", model, "--data", "few.csv", "--id", "loan", "--json").out)
+    assert told["ids"][:2] == ["L0", "L1"]
+    assert len(told["predictions"]) == 600
+    refused = copriv("predict", "--model", model, "--data", "few.csv", "--id", "loon")
+    assert refused.code == 2
+    assert "'loan'" in refused.err
+
+
+def test_labels_stand_beside_the_more_frequent_one(copriv, quick):
+    model = quick("--loss", "logistic", "--positive", "A", "--rule", "newton", target="grade")
+    outcome = copriv("predict", "--model", model, "--data", "few.csv", "--out", "p.csv")
+    assert "always predicting the more frequent label gives 66.7%" in outcome.err
+    told = json.loads(copriv("predict", "--model", model, "--data", "few.csv", "--json").out)
+    assert told["accuracy"]["majority"] == pytest.approx(2 / 3)

@@ -390,3 +390,67 @@ def test_other_losses_have_newton_too(rules, loss):
     told = json.loads(rules("--loss", loss, *labels, "--epsilon", "10", "--out", "run").out)
     assert told["rule"] == "newton"
     assert told["relative_fitness"] < told["alone"]["median"]
+
+
+def test_a_first_file_needs_no_number_of_public_rows(copriv, tmp_path):
+    lending_like.generate(1000, np.random.default_rng(5)).write_parquet(tmp_path / "first.parquet")
+    quick = ("--target", "int_rate", "--owners", "2", "--features", "3", "--rule", "statistics", "--json")
+    outcome = copriv("train", "--data", "first.parquet", *quick)
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["public"]["rows"] == 200
+    assert "the last 200 of 1,000 rows are taken as public" in outcome.err
+    again = copriv("train", "--data", "first.parquet", *quick, "--public-rows", "200", "--out", "again")
+    assert again.code == 0, again.err
+    other = copriv("train", "--data", "first.parquet", *quick, "--public-rows", "300", "--out", "other")
+    assert "rows stay what they were declared first" in other.err
+
+
+def test_the_shuffle_has_a_seed_that_is_said_and_stays(train):
+    first, second = (train("--simulate", "--shuffle", "--json", "--out", name) for name in ("one", "two"))
+    assert "rows shuffled with seed 0" in first.err
+    assert json.loads(first.out)["relative_fitness"] == json.loads(second.out)["relative_fitness"]
+    assert json.loads(first.out)["seed"] == 0
+    other = train("--simulate", "--shuffle", "--seed", "7", "--json", "--out", "three")
+    assert "rows shuffled with seed 7" in other.err
+
+
+def test_a_column_can_be_left_out(train, tmp_path):
+    assert train("--simulate", "--skip", "grade", "--skip", "sub_grade", "--out", "run").code == 0
+    columns = [
+        column["name"] for column in json.loads((tmp_path / "run" / "model.json").read_text())["dictionary"]["columns"]
+    ]
+    assert columns
+    assert not {"grade", "sub_grade"} & set(columns)
+    refused = train("--skip", "grad", "--out", "never")
+    assert refused.code == 2
+    assert "'grad'" in refused.err
+
+
+def test_epsilons_may_be_listed(train):
+    told = json.loads(train("--simulate", "--epsilon", "0.5,1,4", "--json", "--out", "run").out)
+    assert [entry["promised"] for entry in told["spent"]] == [0.5, 1, 4]
+    refused = train("--epsilon", "1,2", "--out", "never")
+    assert "2 values of epsilon for 3 owners" in refused.err
+
+
+def test_one_owner_is_one_owner(train):
+    outcome = train("--simulate", owners=("--owners", "1"))
+    assert "1 owners" not in outcome.out + outcome.err
+
+
+def test_a_run_of_the_version_before_is_resumed(train, copriv, tmp_path, monkeypatch):
+    """Its start.json has neither the names of today nor a default for everything."""
+    from copriv.runtime import local_run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local_run, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert train("--out", "run").code == 130
+    path = tmp_path / "run" / "start.json"
+    start = json.loads(path.read_text())
+    for name in ("skip", "given_rates", "positive", "encoding", "delimiter", "decimal", "dates"):
+        del start["options"][name]
+    start["options"] |= {"as_json": False, "seed": None}
+    path.write_text(json.dumps(start))
+    outcome = copriv("train", "--resume", "run", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["dataset"]["epsilon"] == pytest.approx(1)

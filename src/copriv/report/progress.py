@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
@@ -18,16 +16,6 @@ from copriv.runtime import events
 from copriv.runtime.events import Event
 
 Tell = Callable[[int, int], None]
-
-
-def heed_termination() -> None:
-    """End on SIGTERM as on Ctrl-C: with goodbyes, and with what was started here stopped."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, interrupt)
 
 
 @contextmanager
