@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
+from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, write_sample

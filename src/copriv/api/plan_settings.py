@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -91,16 +90,6 @@ class PublicStudy:
     def outline(self, scenario: Scenario) -> Outline:
         """Where the search for owners of a scenario starts from."""
         return outline_of(scenario, self.evidence, self.spec, self.study)
-
-
-def require_known(given: Mapping[str, object], known: type, verb: str) -> None:
-    """Refuse a setting that nobody knows, naming those that exist."""
-    names = sorted(known.__annotations__)
-    for name in given:
-        if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise BadInput(f"{verb} knows no setting {name!r}", remedy=f"{hint}it knows {', '.join(names)}", value=name)
 
 
 def read_public(public: Table, target: str | None, settings: PlanSettings) -> PublicStudy:

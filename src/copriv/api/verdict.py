@@ -9,7 +9,8 @@ from typing import Any, Unpack
 import msgspec
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
+from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput, BadTable
 from copriv.planning.advice import Advice, Adviser, Decision, others_of
