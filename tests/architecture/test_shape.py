@@ -6,7 +6,6 @@ from benchmarks.shape import functions_in, measure, violations
 # Known, and to be gone: delete each with its cause.
 KNOWN = {
     "forecast/moments_paper.py:_differ",
-    "forecast/moments_paper.py:_directions",
     "forecast/moments_paper.py:_meet_pairs",
 }
 

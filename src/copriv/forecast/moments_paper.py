@@ -37,41 +37,28 @@ def follow_paper(rule: PaperRule, landscape: Spectrum, kinds: OwnerGroups, horiz
     wander = np.empty((theta.size, kinds.counts.size))
     set_num_threads(worth_waking(horizon * theta.size * kinds.counts.size**2))
     _directions(
-        kinds.counts,
-        kinds.availability,
-        kinds.shares,
-        np.ascontiguousarray(slopes.T),
-        np.ascontiguousarray(shift.T),
-        pull,
-        (pull * kinds.deviations) ** 2,
-        np.outer(landscape.spread, kinds.differences),
+        (kinds.counts, kinds.availability, kinds.shares, pull, (pull * kinds.deviations) ** 2),
+        (np.ascontiguousarray(slopes.T), np.ascontiguousarray(shift.T), np.outer(landscape.spread, kinds.differences)),
         central,
-        theta,
-        landscape.stiffness,
-        mean,
-        second,
-        wander,
+        (theta, landscape.stiffness),
+        (mean, second, wander),
     )
     return MomentPath(mean, second, wander)
 
 
 @compiled_parallel
 def _directions(
-    counts: FloatArray,
-    gammas: FloatArray,
-    shares: FloatArray,
-    slopes: FloatArray,
-    shifts: FloatArray,
-    pulls: FloatArray,
-    noise: FloatArray,
-    variances: FloatArray,
+    owners: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    moves: tuple[FloatArray, FloatArray, FloatArray],
     central: float,
-    optimum: FloatArray,
-    stiffness: FloatArray,
-    mean: FloatArray,
-    second: FloatArray,
-    wander: FloatArray,
+    place: tuple[FloatArray, FloatArray],
+    path: tuple[FloatArray, FloatArray, FloatArray],
 ) -> None:
+    """Every direction, in place on the path (mean, second moment, wander)."""
+    counts, gammas, shares, pulls, noise = owners
+    slopes, shifts, variances = moves
+    optimum, stiffness = place
+    mean, second, wander = path
     for j in prange(optimum.size):
         drift = (central - 1) * optimum[j]
         settings = (counts, gammas, shares, slopes[j], shifts[j], pulls, noise, variances[j])
