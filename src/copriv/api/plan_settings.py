@@ -24,6 +24,7 @@ from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sens
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
+from copriv.records.file_format import PLAIN, FileFormat, parse_format
 from copriv.records.load import take_public
 from copriv.records.load_owner import load_owner
 from copriv.records.table import require_columns
@@ -46,6 +47,7 @@ class PlanSettings(TypedDict, total=False):
         clip, answers, regularization, box: instead of what the search would choose.
         seed: of simulated runs on public rows (0).
         study: a study.toml whose features and terms are agreed.
+        encoding, delimiter, decimal, dates: how files are written, where names and headers do not tell.
     """
 
     skip: Sequence[str]
@@ -66,10 +68,15 @@ class PlanSettings(TypedDict, total=False):
     box: float | None
     seed: int
     study: str | Path | None
+    encoding: str | None
+    delimiter: str | None
+    decimal: str | None
+    dates: str | None
 
 
 _ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
-_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study")
+_OF_FILES = ("encoding", "delimiter", "decimal", "dates")
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study", *_OF_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ def read_public(public: Table, target: str | None, settings: PlanSettings) -> Pu
     if public is None or target is None:
         missing = "public rows" if public is None else "a target"
         raise BadInput(f"there is no study, and so no forecast without {missing}", remedy=f"give {missing}, or a study")
-    table, skip = open_public(public), tuple(settings.get("skip") or ())
+    table, skip = open_public(public, format_of(settings)), tuple(settings.get("skip") or ())
     require_columns(table, skip)
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
@@ -129,9 +136,19 @@ def spec_of(settings: PlanSettings) -> TrainingSpec:
     return spec
 
 
-def open_public(source: Table) -> pl.LazyFrame:
+def format_of(settings: PlanSettings) -> FileFormat:
+    """How files are written, where their names, first bytes and headers do not tell."""
+    return parse_format(
+        encoding=settings.get("encoding"),
+        delimiter=settings.get("delimiter"),
+        decimal=settings.get("decimal"),
+        dates=settings.get("dates"),
+    )
+
+
+def open_public(source: Table, form: FileFormat = PLAIN) -> pl.LazyFrame:
     """The table of public rows; the very file of a known dataset is refused. Nothing is noted."""
-    table, path = as_lazy(source), as_path(source)
+    table, path = as_lazy(source, form), as_path(source)
     if path is not None and (default_folder() / "registry.sqlite").is_file():
         with Registry() as registry:
             known = registry.known_file(registry.fingerprint(path))
@@ -154,14 +171,14 @@ def _read_under_study(public: Table, target: str | None, settings: PlanSettings,
     file = read_study(path.read_text(encoding="utf-8"))
     dictionary = Dictionary.from_study(file.dictionary)
     _require_agreement(file.terms, dictionary, settings, target)
-    sample = _rows_of_study(public, path, dictionary)
+    sample = _rows_of_study(public, path, dictionary, format_of(settings))
     return PublicStudy(dictionary, evidence_for(file.terms, sample), spec, file.terms, ())
 
 
-def _rows_of_study(public: Table, study: Path, dictionary: Dictionary) -> Sample:
+def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, form: FileFormat) -> Sample:
     """The given rows, or those that were kept beside the study file."""
     if public is not None:
-        return load_owner(open_public(public), dictionary).sample
+        return load_owner(open_public(public, form), dictionary).sample
     kept = public_rows_beside(study)
     if not kept.is_file():
         raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import msgspec
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
+from copriv.api.plan_settings import PlanSettings, PublicStudy, format_of, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput, BadTable
@@ -118,7 +118,7 @@ def verdict(
     require_known(settings, PlanSettings, "verdict")
     known = read_public(public, target, settings)
     _require_rows(known)
-    own = load_owner(as_lazy(mine), known.dictionary, tell=tell).sample
+    own = load_owner(as_lazy(mine, format_of(settings)), known.dictionary, tell=tell).sample
     judged = own.usable()
     joined = _joined(scenario, judged.records, own.records)
     adviser = Adviser(known.evidence, known.spec, known.study)
