@@ -1,9 +1,10 @@
 """A loss from another package: three functions of one margin and one target, and what bounds them.
 
-The functions are plain Python with `math`, and are compiled by numba. Each sees one record at a time, so no record can
-change what another one counts; and what they return is clipped or bounded after them, by the same compiled code as for
-the losses of this project. A wrong bound costs accuracy, never privacy: sensitivities follow from the clip. A function
-that raises counts as no number: a zero gradient, or the whole bound of a loss.
+The functions are plain Python with numbers and `math` (`losses.plain_function` refuses others), and are compiled by
+numba. Each sees one record at a time and can remember none, so no record can change what another one counts; and what
+they return is clipped or bounded after them, by the same compiled code as for the losses of this project. A wrong bound
+costs accuracy, never privacy: sensitivities follow from the clip. A function that raises counts as no number: a zero
+gradient, or the whole bound of a loss.
 
 The passes (`losses.outside_passes`) compile the functions at first use, which takes about a second.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from copriv.errors import BadInput
+from copriv.losses.plain_function import require_plain
 
 Scalar: TypeAlias = Callable[[float, float], float]
 Bound: TypeAlias = Callable[[float, float], float]
@@ -55,3 +57,5 @@ class OutsideLoss:
                 remedy="give it a plain word: small letters, digits, - and _, at most 40",
                 value=self.name,
             )
+        for function in (self.value, self.slope, self.curvature):
+            require_plain(function)

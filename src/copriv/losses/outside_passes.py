@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 from copriv.errors import BadInput
 from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.outside import OutsideLoss, Scalar
+from copriv.losses.plain_function import require_plain
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, FloatArray, compiled_parallel
 
@@ -75,7 +76,7 @@ def _compile(function: Scalar) -> Mapped:
 
     What raises is no number, which counts as a zero gradient or as the whole bound: an error would tell of a record.
     """
-    scalar = function if hasattr(function, "py_func") else njit(nogil=True, error_model="numpy")(function)
+    scalar = njit(nogil=True, error_model="numpy")(require_plain(function))
 
     def each(margins: FloatArray, targets: FloatArray) -> FloatArray:
         out = np.empty(margins.size)
