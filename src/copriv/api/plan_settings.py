@@ -12,6 +12,7 @@ import polars as pl
 
 from copriv.api.tables import Table, as_lazy, as_path
 from copriv.errors import BadInput
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.losses.choose import loss_name
 from copriv.losses.outside import OutsideLoss
@@ -19,7 +20,6 @@ from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
 from copriv.protocol.study_file import read_study

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from copriv.errors import BadInput
+from copriv.forecast.setting import Setting
 from copriv.planning.candidate import Candidate
 from copriv.planning.expectation import expect, with_standard_error
 from copriv.planning.outline import Outline
 from copriv.planning.screen import outclassed
-from copriv.planning.setting import Setting
 from copriv.planning.settle import settle, settle_terms
 from copriv.rules.registry import resolve
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from copriv.entropy import seeded
+from copriv.forecast.setting import Setting
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import Outline, draft_outline, gather_evidence
 from copriv.planning.outside import build_outside
 from copriv.planning.search import choose
-from copriv.planning.setting import Setting
 from copriv.planning.training_spec import TrainingSpec
 from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.terms import Terms
