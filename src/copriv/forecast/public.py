@@ -121,6 +121,11 @@ class PublicView:
         few = float(sizes[owner] / max(sizes[owner] - self.model.size - 1, 1.0))
         return self.excess_risk_rate * apart * few / self.best(int(sizes.sum()))
 
+    def median_alone(self, records: Sequence[int], heterogeneity: float = 0.0) -> float:
+        """ψ that the median owner's own model may be expected to reach; where all are alike, one stands for all."""
+        owners = [0] if len(set(records)) == 1 else range(len(records))
+        return float(np.median([self.alone(records, owner, heterogeneity) for owner in owners]))
+
     def public_model(self, records: int) -> float:
         """ψ that the public model may be expected to have on so many private records."""
         return self.excess_risk_rate * (1 / self.sample.records + 1 / records) / self.best(records)

@@ -23,7 +23,7 @@ def plan_from_terms(terms: Terms, intake: Intake, wishes: TrainingSpec) -> Train
     sizes = tuple(owner.sample.records for owner in intake.owners)
     require_one_each(wishes, len(sizes))
     evidence = None if intake.public is None else evidence_for(terms, intake.public)
-    candidate = choose(Outline(wishes, sizes, terms.parameters, terms.dictionary, evidence, terms))
+    candidate = choose(Outline(wishes, sizes, terms.parameters, evidence, agreed=terms))
     commitments = commit(candidate.setting)
     rates = wishes.rates or (1.0,) * len(sizes)
     roster = Roster(tuple(map(_hello, [terms] * len(sizes), intake.owners, commitments, rates)))

@@ -45,11 +45,10 @@ class Outline:
         spec: what the user has settled.
         records: n_i of each owner.
         parameters: length of a model.
-        dictionary: digest of the features.
         evidence: of the public rows, if there are any.
+        dictionary: the features, if they are known.
         agreed: terms that settle everything.
         loss: what a mistake costs.
-        probabilities: γ_i of each owner.
         norm: in which gradients are clipped.
         gaussian: whether noise is Gaussian.
     """
@@ -57,12 +56,11 @@ class Outline:
     spec: TrainingSpec
     records: tuple[int, ...]
     parameters: int
-    dictionary: str
     evidence: PublicEvidence | None
+    dictionary: Dictionary | None = None
     agreed: Terms | None = None
 
     loss: Loss = field(init=False)
-    probabilities: tuple[float, ...] = field(init=False)
     norm: Norm = field(init=False)
     gaussian: bool = field(init=False)
 
@@ -70,12 +68,16 @@ class Outline:
         spec, evidence = self.spec, self.evidence
         derived = {
             "loss": loss_of(spec) if evidence is None else evidence.objective.loss,
-            "probabilities": tuple(availability(spec.rates or (1.0,) * len(self.records)).tolist()),
             "norm": mechanism_norm(spec.guarantees[0]),
             "gaussian": not spec.guarantees[0].pure,
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """γ_i of each owner."""
+        return tuple(availability(self.spec.rates or (1.0,) * len(self.records)).tolist())
 
     def require_public(self, rule: str) -> PublicEvidence:
         """What the public rows say, which this rule cannot do without."""
@@ -89,7 +91,8 @@ class Outline:
 
     def setting(self, rule: str, answers: tuple[int, ...], *, clip: float, step: float, horizon: int = 0) -> Setting:
         """A rule for these owners: its terms, and what each promises; without a horizon, until all have answered."""
-        spec, entry = self.spec, resolve(rule)
+        spec, meetings = self.spec, horizon or self.meetings(answers)
+        entry = resolve(rule)
         terms = Terms(
             loss=self.loss.name,
             threshold=self.loss.threshold,
@@ -102,16 +105,11 @@ class Outline:
             rule=rule,
             asks=entry.asks,
             mechanisms="any" if entry.any_noise else "asked",
-            horizon=horizon or self.meetings(answers),
+            horizon=meetings,
             step=step,
             central=spec.central.value,
-            dictionary=self.dictionary,
+            dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
         )
-        return self.under(terms, answers)
-
-    def under(self, terms: Terms, answers: tuple[int, ...]) -> Setting:
-        """Terms for these owners."""
-        spec = self.spec
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 
     def meetings(self, answers: tuple[int, ...]) -> int:
@@ -156,7 +154,7 @@ def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec,
         return replace(draft_outline(study.dictionary, evidence, scenario.records, settled), agreed=study.terms)
     require_sensible(settled)
     sizes = tuple(scenario.records)
-    return Outline(settled, sizes, evidence.sample.parameters, _NO_DICTIONARY, evidence, study.terms)
+    return Outline(settled, sizes, evidence.sample.parameters, evidence, agreed=study.terms)
 
 
 def draft_outline(
@@ -165,4 +163,5 @@ def draft_outline(
     """Check what is settled, and gather what every rule starts from."""
     require_one_each(spec, len(records))
     require_sensible(spec)
-    return Outline(spec, tuple(records), dictionary.parameters, dictionary_digest(dictionary), evidence)
+    parameters = dictionary.parameters if evidence is None else evidence.sample.parameters
+    return Outline(spec, tuple(records), parameters, evidence, dictionary)

@@ -8,6 +8,8 @@ others does not depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.step_search import least_cost
@@ -16,33 +18,38 @@ from copriv.planning.outline import Outline
 from copriv.planning.settle import draft_averaged, draft_paper
 from copriv.planning.tuning import paper_clips
 
+# Whose own search takes long.
+SCREENED = frozenset({"averaged", "paper"})
 # Moments are a few per cent off for the squared loss; for others they are those of a parabola.
 _MARGINS = {"squared": 1.5}
 _WIDE_MARGIN = 2.0
 
 
-def outclassed(outline: Outline, rule: str, beaten: float) -> bool:
-    """Whether averaged steps or Algorithm 1 are bound to cost more than this ψ, which another rule has."""
+def outclassed(outline: Outline, rules: Sequence[str], beaten: float) -> frozenset[str]:
+    """Of averaged steps and Algorithm 1, those that are bound to cost more than this ψ, which another rule has."""
     evidence = outline.evidence
-    if rule not in {"averaged", "paper"} or evidence is None or not evidence.enough or not beaten > 0:
-        return False
-    margin = _MARGINS.get(outline.spec.loss, _WIDE_MARGIN)
-    return optimistic_cost(outline, evidence, rule, beaten) > margin * beaten
+    if evidence is None or not evidence.enough or not beaten > 0:
+        return frozenset()
+    most = _MARGINS.get(outline.spec.loss, _WIDE_MARGIN) * beaten
+    hopeful = {rule: _optimistic(outline, evidence, rule) for rule in rules if rule in SCREENED}
+    costs = {rule: least_cost(each, evidence, outline.spec.step, beaten) for rule, each in hopeful.items()}
+    return frozenset(rule for rule, cost in costs.items() if cost > most)
 
 
-def optimistic_cost(outline: Outline, evidence: PublicEvidence, rule: str, beaten: float = 0.0) -> float:
+def optimistic_cost(outline: Outline, evidence: PublicEvidence, rule: str) -> float:
     """E ψ by moments at the shortest clip and the best step, with nothing lost to the clip."""
-    return least_cost(_optimistic(outline, evidence, rule), evidence, outline.spec.step, beaten)
+    return least_cost(_optimistic(outline, evidence, rule), evidence, outline.spec.step)
 
 
 def _optimistic(outline: Outline, evidence: PublicEvidence, rule: str) -> Setting:
-    draft = draft_paper(outline) if rule == "paper" else draft_averaged(outline)
-    if outline.spec.clip is not None:
-        return draft
+    """The rule's draft at the shortest clip."""
+    clip = outline.spec.clip or min(_clips(outline, evidence, rule))
+    return draft_paper(outline, clip) if rule == "paper" else draft_averaged(outline, clip)
+
+
+def _clips(outline: Outline, evidence: PublicEvidence, rule: str) -> list[float]:
+    """What the rule has to choose from."""
     loss, rows = evidence.objective.loss, evidence.sample
-    clips = (
-        paper_clips(loss, rows, evidence.start, outline.norm)
-        if rule == "paper"
-        else averaged_clips(loss, rows, outline.norm)
-    )
-    return draft.at(clip=min(clips), step=draft.terms.step)
+    if rule == "paper":
+        return paper_clips(loss, rows, evidence.start, outline.norm)
+    return averaged_clips(loss, rows, outline.norm)

@@ -30,8 +30,8 @@ from copriv.schedule.poisson import likely_answers
 _AVERAGED_ANSWERS = 30
 
 
-def draft_paper(outline: Outline) -> Setting:
-    """Algorithm 1 for T meetings, with a clip and a step of 1 where none is settled."""
+def draft_paper(outline: Outline, clip: float = 1.0) -> Setting:
+    """Algorithm 1 for T meetings, with this clip and a step of 1 where none is settled."""
     spec = outline.spec
     horizon = spec.horizon if spec.trace is None else len(spec.trace)
     step = spec.step or 1.0
@@ -39,7 +39,7 @@ def draft_paper(outline: Outline) -> Setting:
         step = step_from_rho(spec.rho, horizon=horizon, strong_convexity=2 * spec.regularization)
     likely = {gamma: likely_answers(gamma, horizon) for gamma in set(outline.probabilities)}
     answers = tuple(spec.answers or likely[gamma] for gamma in outline.probabilities)
-    return outline.setting(PaperRule.name, answers, clip=spec.clip or 1.0, step=step, horizon=horizon)
+    return outline.setting(PaperRule.name, answers, clip=spec.clip or clip, step=step, horizon=horizon)
 
 
 def settle_paper(outline: Outline) -> Setting:
@@ -65,11 +65,11 @@ def settle_paper(outline: Outline) -> Setting:
     return draft.at(clip=clip, step=step)
 
 
-def draft_averaged(outline: Outline) -> Setting:
-    """Averaged steps: equally many answers of each owner, with a clip and a step of 1 where none is settled."""
+def draft_averaged(outline: Outline, clip: float = 1.0) -> Setting:
+    """Averaged steps: equally many answers of each owner, with this clip and a step of 1 where none is settled."""
     spec = outline.spec
     answers = (spec.answers or _AVERAGED_ANSWERS,) * len(outline.records)
-    return outline.setting(AveragedRule.name, answers, clip=spec.clip or 1.0, step=spec.step or 1.0)
+    return outline.setting(AveragedRule.name, answers, clip=spec.clip or clip, step=spec.step or 1.0)
 
 
 def settle_averaged(outline: Outline) -> Setting:
@@ -107,16 +107,17 @@ def settle_newton(outline: Outline) -> Setting:
 
 def settle_terms(outline: Outline, terms: Terms) -> Setting:
     """Terms that are agreed already, for these owners: only who answers how often may be open."""
-    delta = outline.spec.guarantees[0].delta
+    spec, delta = outline.spec, outline.spec.guarantees[0].delta
     if not terms.suits(delta):
         raise BadInput(
             f"delta is {delta:g}, and the rule {terms.rule!r} of the study asks everybody for delta = {terms.delta:g}",
             remedy="give that delta, or plan another study",
             value=delta,
         )
-    answers = tuple(_answers(terms, outline.spec.answers, gamma) for gamma in outline.probabilities)
+    answers = tuple(_answers(terms, spec.answers, gamma) for gamma in outline.probabilities)
     horizon = terms.horizon if resolve(terms.rule).counts == "meetings" else sum(answers)
-    return outline.under(msgspec.structs.replace(terms, horizon=horizon), answers)
+    settled = msgspec.structs.replace(terms, horizon=horizon)
+    return Setting(settled, outline.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 
 
 def _answers(terms: Terms, wanted: int | None, gamma: float) -> int:
