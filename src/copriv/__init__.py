@@ -12,33 +12,47 @@ from types import ModuleType
 __version__ = "0.1.0"
 
 _HOMES = {
-    "read": "data",  # name a table, its target, its owners and its public rows
-    "train": "train",  # one model across private owners
-    "load": "model",  # a model from a file
-    "sweep": "sweep",  # trainings over a grid of settings
-    "audit": "audit",  # does the noise keep the promise?
-    "reproduce": "reproduce",  # the paper's figures
-    "Data": "data",  # what `read` gives
-    "Run": "train",  # what `train` gives
-    "Model": "model",  # what predicts
-    "Sweep": "sweep",  # what `sweep` gives
-    "Audit": "audit",  # what `audit` gives
-    "Reproduction": "reproduce",  # what `reproduce` gives
+    "read": "api.data",  # name a table, its target, its owners and its public rows
+    "train": "api.train",  # one model across private owners
+    "load": "api.model",  # a model from a file
+    "forecast": "api.forecast",  # what training together will cost
+    "plan": "api.plan",  # the ways to train, ranked
+    "verdict": "api.verdict",  # should an owner join?
+    "sweep": "api.sweep",  # trainings over a grid of settings
+    "audit": "api.audit",  # does the noise keep the promise?
+    "reproduce": "api.reproduce",  # the paper's figures
+    "Data": "api.data",  # what `read` gives
+    "Run": "api.train",  # what `train` gives
+    "Model": "api.model",  # what predicts
+    "Scenario": "planning.scenario",  # who would train: sizes and promises
+    "Forecast": "api.forecast",  # what `forecast` gives
+    "Plan": "api.plan",  # what `plan` gives
+    "Verdict": "api.verdict",  # what `verdict` gives
+    "Sweep": "api.sweep",  # what `sweep` gives
+    "Audit": "api.audit",  # what `audit` gives
+    "Reproduction": "api.reproduce",  # what `reproduce` gives
 }
 
 __all__ = [
     "Audit",
     "Data",
+    "Forecast",
     "Model",
+    "Plan",
     "Reproduction",
     "Run",
+    "Scenario",
     "Sweep",
+    "Verdict",
     "audit",
+    "forecast",
     "load",
+    "plan",
     "read",
     "reproduce",
     "sweep",
     "train",
+    "verdict",
 ]
 
 
@@ -47,7 +61,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'copriv' has no attribute {name!r}")
-    return getattr(import_module(f"copriv.api.{home}"), name)
+    return getattr(import_module(f"copriv.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -2,27 +2,41 @@ from copriv.api.audit import Audit as Audit
 from copriv.api.audit import audit as audit
 from copriv.api.data import Data as Data
 from copriv.api.data import read as read
+from copriv.api.forecast import Forecast as Forecast
+from copriv.api.forecast import forecast as forecast
 from copriv.api.model import Model as Model
 from copriv.api.model import load as load
+from copriv.api.plan import Plan as Plan
+from copriv.api.plan import plan as plan
 from copriv.api.reproduce import Reproduction as Reproduction
 from copriv.api.reproduce import reproduce as reproduce
 from copriv.api.sweep import Sweep as Sweep
 from copriv.api.sweep import sweep as sweep
 from copriv.api.train import Run as Run
 from copriv.api.train import train as train
+from copriv.api.verdict import Verdict as Verdict
+from copriv.api.verdict import verdict as verdict
+from copriv.planning.scenario import Scenario as Scenario
 
 __version__: str
 __all__ = [
     "Audit",
     "Data",
+    "Forecast",
     "Model",
+    "Plan",
     "Reproduction",
     "Run",
+    "Scenario",
     "Sweep",
+    "Verdict",
     "audit",
+    "forecast",
     "load",
+    "plan",
     "read",
     "reproduce",
     "sweep",
     "train",
+    "verdict",
 ]

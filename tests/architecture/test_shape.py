@@ -3,22 +3,11 @@
 import pytest
 from benchmarks.shape import functions_in, measure, violations
 
-# Known, and to be gone: delete each with its cause.
-KNOWN = {
-    "forecast/moments_paper.py:_differ",
-    "forecast/moments_paper.py:_directions",
-    "forecast/moments_paper.py:_meet_pairs",
-}
-
 
 def test_nothing_is_too_large():
     functions, files = measure()
     assert len(functions) > 1000
-    assert [each for each in violations(functions, files) if each.where not in KNOWN] == []
-
-
-def test_what_is_known_is_still_there():
-    assert {each.where for each in violations(*measure())} == KNOWN
+    assert violations(functions, files) == []
 
 
 @pytest.mark.parametrize(

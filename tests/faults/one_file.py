@@ -170,7 +170,7 @@ class OneFile:
             )
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],
-                terms=SimpleNamespace(name="s", rule="averaged", digest=lambda: "d"),
+                terms=SimpleNamespace(name="s", rule="averaged", kind="gradient", digest=lambda: "d"),
             )
             payment = check_payment(registry, request, Sources(), study, Person("an officer"), None, silent)
             charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))

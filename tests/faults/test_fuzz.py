@@ -68,7 +68,7 @@ def test_a_ledger_on_disk_gives_the_same_bytes_for_the_same_messages(tmp_path):
     with closing(SqliteLedger(path, _in_a_hurry)) as ledger:
         on_disk, in_memory = _owner(0.25, ledger)[0], _owner(0.25)[0]
         garbage = Garbage(2, "a5" * 32)
-        for _ in range(MESSAGES // 5):
+        for _ in range(MESSAGES // 10):
             message = garbage.message()
             assert _without_receipt(on_disk.handle(message)) == _without_receipt(in_memory.handle(message))
         assert ledger.verify() > 100

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
+from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate
@@ -39,6 +40,11 @@ class Forecast:
         scenario: who would train.
         candidate: what would be done: rule, mechanism, answers, clip, step, horizon, box.
         told: all figures, as `to_dict` gives them.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton").rule
+    'newton'
     """
 
     scenario: Scenario

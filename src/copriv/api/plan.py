@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
+from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, write_sample
@@ -61,6 +62,11 @@ class Plan:
         terms: what learner and owners will agree on.
         dictionary: how records become features.
         public: the public rows, as numbers.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton").terms.rule
+    'newton'
     """
 
     scenario: Scenario

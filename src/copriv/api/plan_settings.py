@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -25,6 +24,7 @@ from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sens
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
+from copriv.records.file_format import PLAIN, FileFormat, parse_format
 from copriv.records.load import take_public
 from copriv.records.load_owner import load_owner
 from copriv.records.table import require_columns
@@ -40,18 +40,21 @@ class PlanSettings(TypedDict, total=False):
         features: principal components to keep (10).
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
+        positive: for the logistic loss, the category that is positive, against all others.
         rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
         loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
         clip, answers, regularization, box: instead of what the search would choose.
         seed: of simulated runs on public rows (0).
         study: a study.toml whose features and terms are agreed.
+        encoding, delimiter, decimal, dates: how files are written, where names and headers do not tell.
     """
 
     skip: Sequence[str]
     features: int
     ordinal: bool
     positive_above: float | None
+    positive: str | None
     rule: RuleChoice
     loss: str | OutsideLoss
     huber_threshold: float
@@ -65,10 +68,15 @@ class PlanSettings(TypedDict, total=False):
     box: float | None
     seed: int
     study: str | Path | None
+    encoding: str | None
+    delimiter: str | None
+    decimal: str | None
+    dates: str | None
 
 
 _ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
-_OF_READING = ("skip", "features", "ordinal", "positive_above", "study")
+_OF_FILES = ("encoding", "delimiter", "decimal", "dates")
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study", *_OF_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +99,6 @@ class PublicStudy:
         return outline_of(scenario, self.evidence, self.spec, self.study)
 
 
-def require_known(given: Mapping[str, object], known: type, verb: str) -> None:
-    """Refuse a setting that nobody knows, naming those that exist."""
-    names = sorted(known.__annotations__)
-    for name in given:
-        if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise BadInput(f"{verb} knows no setting {name!r}", remedy=f"{hint}it knows {', '.join(names)}", value=name)
-
-
 def read_public(public: Table, target: str | None, settings: PlanSettings) -> PublicStudy:
     """The public rows, reduced by features that are fitted on them, or by those of a study."""
     spec = spec_of(settings)
@@ -109,10 +107,11 @@ def read_public(public: Table, target: str | None, settings: PlanSettings) -> Pu
     if public is None or target is None:
         missing = "public rows" if public is None else "a target"
         raise BadInput(f"there is no study, and so no forecast without {missing}", remedy=f"give {missing}, or a study")
-    table, skip = open_public(public), tuple(settings.get("skip") or ())
+    table, skip = open_public(public, format_of(settings)), tuple(settings.get("skip") or ())
     require_columns(table, skip)
     above = settings.get("positive_above")
-    choice = TargetChoice(target, settings.get("ordinal", False), above, spec.loss == "logistic")
+    labels, positive = spec.loss == "logistic", settings.get("positive")
+    choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
     dictionary, sample, notices = take_public(table, choice, settings.get("features", 10), skip=skip)
     return PublicStudy(dictionary, gather_evidence(sample, spec), spec, None, notices)
 
@@ -137,9 +136,19 @@ def spec_of(settings: PlanSettings) -> TrainingSpec:
     return spec
 
 
-def open_public(source: Table) -> pl.LazyFrame:
+def format_of(settings: PlanSettings) -> FileFormat:
+    """How files are written, where their names, first bytes and headers do not tell."""
+    return parse_format(
+        encoding=settings.get("encoding"),
+        delimiter=settings.get("delimiter"),
+        decimal=settings.get("decimal"),
+        dates=settings.get("dates"),
+    )
+
+
+def open_public(source: Table, form: FileFormat = PLAIN) -> pl.LazyFrame:
     """The table of public rows; the very file of a known dataset is refused. Nothing is noted."""
-    table, path = as_lazy(source), as_path(source)
+    table, path = as_lazy(source, form), as_path(source)
     if path is not None and (default_folder() / "registry.sqlite").is_file():
         with Registry() as registry:
             known = registry.known_file(registry.fingerprint(path))
@@ -162,14 +171,14 @@ def _read_under_study(public: Table, target: str | None, settings: PlanSettings,
     file = read_study(path.read_text(encoding="utf-8"))
     dictionary = Dictionary.from_study(file.dictionary)
     _require_agreement(file.terms, dictionary, settings, target)
-    sample = _rows_of_study(public, path, dictionary)
+    sample = _rows_of_study(public, path, dictionary, format_of(settings))
     return PublicStudy(dictionary, evidence_for(file.terms, sample), spec, file.terms, ())
 
 
-def _rows_of_study(public: Table, study: Path, dictionary: Dictionary) -> Sample:
+def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, form: FileFormat) -> Sample:
     """The given rows, or those that were kept beside the study file."""
     if public is not None:
-        return load_owner(open_public(public), dictionary).sample
+        return load_owner(open_public(public, form), dictionary).sample
     kept = public_rows_beside(study)
     if not kept.is_file():
         raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))
@@ -200,6 +209,6 @@ def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSetti
                 remedy=f"leave {option} out, or plan another study",
                 value=given[name],
             )
-    for name in ("skip", "ordinal", "positive_above", "rho"):
+    for name in ("skip", "ordinal", "positive_above", "positive", "rho"):
         if given.get(name):
             raise BadInput(f"{name} is given, and the study settles it", remedy="leave it out", value=str(given[name]))

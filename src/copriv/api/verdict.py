@@ -9,7 +9,8 @@ from typing import Any, Unpack
 import msgspec
 import polars as pl
 
-from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public, require_known
+from copriv.api.plan_settings import PlanSettings, PublicStudy, format_of, read_public
+from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput, BadTable
 from copriv.planning.advice import Advice, Adviser, Decision, others_of
@@ -34,6 +35,11 @@ class Verdict:
         advice: ψ of both models, and what follows.
         break_even: from which ε, and from how many owners on joining pays.
         told: all figures, as `to_dict` gives them.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
+    >>> verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton").scenario.owners
+    5
     """
 
     scenario: Scenario
@@ -112,7 +118,7 @@ def verdict(
     require_known(settings, PlanSettings, "verdict")
     known = read_public(public, target, settings)
     _require_rows(known)
-    own = load_owner(as_lazy(mine), known.dictionary, tell=tell).sample
+    own = load_owner(as_lazy(mine, format_of(settings)), known.dictionary, tell=tell).sample
     judged = own.usable()
     joined = _joined(scenario, judged.records, own.records)
     adviser = Adviser(known.evidence, known.spec, known.study)

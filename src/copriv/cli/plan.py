@@ -21,6 +21,7 @@ class PlanOptions(
     groups.Losing,
     groups.Promising,
     groups.Sizes,
+    groups.FileOptions,
     groups.Reading,
     groups.FromPublicRows,
 ):

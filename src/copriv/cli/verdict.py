@@ -22,6 +22,7 @@ class VerdictOptions(
     groups.Agreed,
     groups.Promising,
     groups.Sizes,
+    groups.FileOptions,
     groups.Reading,
     groups.FromPublicRows,
 ):

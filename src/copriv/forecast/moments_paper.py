@@ -37,41 +37,28 @@ def follow_paper(rule: PaperRule, landscape: Spectrum, kinds: OwnerGroups, horiz
     wander = np.empty((theta.size, kinds.counts.size))
     set_num_threads(worth_waking(horizon * theta.size * kinds.counts.size**2))
     _directions(
-        kinds.counts,
-        kinds.availability,
-        kinds.shares,
-        np.ascontiguousarray(slopes.T),
-        np.ascontiguousarray(shift.T),
-        pull,
-        (pull * kinds.deviations) ** 2,
-        np.outer(landscape.spread, kinds.differences),
+        (kinds.counts, kinds.availability, kinds.shares, pull, (pull * kinds.deviations) ** 2),
+        (np.ascontiguousarray(slopes.T), np.ascontiguousarray(shift.T), np.outer(landscape.spread, kinds.differences)),
         central,
-        theta,
-        landscape.stiffness,
-        mean,
-        second,
-        wander,
+        (theta, landscape.stiffness),
+        (mean, second, wander),
     )
     return MomentPath(mean, second, wander)
 
 
 @compiled_parallel
 def _directions(
-    counts: FloatArray,
-    gammas: FloatArray,
-    shares: FloatArray,
-    slopes: FloatArray,
-    shifts: FloatArray,
-    pulls: FloatArray,
-    noise: FloatArray,
-    variances: FloatArray,
+    owners: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    moves: tuple[FloatArray, FloatArray, FloatArray],
     central: float,
-    optimum: FloatArray,
-    stiffness: FloatArray,
-    mean: FloatArray,
-    second: FloatArray,
-    wander: FloatArray,
+    place: tuple[FloatArray, FloatArray],
+    path: tuple[FloatArray, FloatArray, FloatArray],
 ) -> None:
+    """Every direction, in place on the path (mean, second moment, wander)."""
+    counts, gammas, shares, pulls, noise = owners
+    slopes, shifts, variances = moves
+    optimum, stiffness = place
+    mean, second, wander = path
     for j in prange(optimum.size):
         drift = (central - 1) * optimum[j]
         settings = (counts, gammas, shares, slopes[j], shifts[j], pulls, noise, variances[j])
@@ -94,6 +81,7 @@ def _follow(
     kinds, met = counts.size, counts * gammas
     turned, pushed, drawn = gammas * slopes / 2, gammas * shifts, gammas * pulls
     left = turned - gammas
+    moves = (gammas, met, turned, left)
     moved = np.sum(shares**2 * counts * variances) / stiffness**2
     m_l, p_l = -optimum, optimum**2
     m, p, m_lo = np.full(kinds, m_l), np.full(kinds, p_l), np.full(kinds, p_l)
@@ -101,9 +89,9 @@ def _follow(
     pairs, c, c_back = np.full((kinds, kinds), p_l), np.zeros((kinds, kinds)), np.zeros((kinds, kinds))
     wander[:] = 0.0
     for k in range(mean.size):
-        _meet_pairs(pairs, gammas, met, turned, left, pushed, m, m_lo, seen)
+        _meet_pairs(pairs, moves, pushed, m, m_lo, seen)
         if moved > 0:
-            _differ(pairs, c, c_back, gammas, met, turned, left, drawn, c_lo, known)
+            _differ(pairs, c, c_back, moves, drawn, c_lo, known)
         next_m, next_p, told = drift, drift**2, moved
         for a in range(kinds):
             g, slope, shift, pull = gammas[a], slopes[a], shifts[a], pulls[a]
@@ -131,16 +119,14 @@ def _follow(
 @compiled_reordered
 def _meet_pairs(
     pairs: FloatArray,
-    gammas: FloatArray,
-    met: FloatArray,
-    turned: FloatArray,
-    left: FloatArray,
+    moves: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     pushed: FloatArray,
     m: FloatArray,
     m_lo: FloatArray,
     seen: FloatArray,
 ) -> None:
     """E u_i u_j of different owners of kinds a and b; what an owner's pairs were, over those met instead of it."""
+    gammas, met, turned, left = moves
     for a in range(m.size):
         row = pairs[a]
         stay, turn, push, mine, mine_l = 1 + left[a], turned[a], pushed[a], m[a], m_lo[a]
@@ -157,15 +143,13 @@ def _differ(
     pairs: FloatArray,
     c: FloatArray,
     c_back: FloatArray,
-    gammas: FloatArray,
-    met: FloatArray,
-    turned: FloatArray,
-    left: FloatArray,
+    moves: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     drawn: FloatArray,
     c_lo: FloatArray,
     known: FloatArray,
 ) -> None:
     """What owners' differences add to pairs, and E u_i d_j itself: c, and c_back with its kinds exchanged."""
+    gammas, met, turned, left = moves
     for a in range(c_lo.size):
         row, there, back, stay, turn, draw, mine = pairs[a], c[a], c_back[a], 1 + left[a], turned[a], drawn[a], c_lo[a]
         total = -gammas[a] * there[a]

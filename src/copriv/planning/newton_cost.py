@@ -28,7 +28,7 @@ def newton_prediction(
 
 
 def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
-    """ψ of public Newton in every run, and the clip, number of answers and ψ that were foreseen."""
+    """ψ of public Newton in every run, and the clip, number of answers and ψ that were predicted."""
     start = minimise(scene.objective, scene.public)
     plan = newton_prediction(scene, protection, start)
     rule = NewtonRule.of(

@@ -206,7 +206,7 @@ def test_a_run_in_memory_that_was_interrupted_is_not_resumed_with_other_records(
 
 
 def test_a_run_can_be_looked_at_from_all_sides(data):
-    run = cp.train(data, 2, delta=1e-6, simulate=True, **QUICK)
+    run = cp.train(data, 2, delta=1e-6, simulate=True, rule="paper", horizon=30)
     assert isinstance(run.spent, pl.DataFrame)
     assert run.spent.columns[:3] == ["owner", "answers", "epsilon"]
     assert run.metrics["relative_fitness"] == run.figures.relative_fitness
