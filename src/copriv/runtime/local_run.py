@@ -291,10 +291,10 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
     model = study.rule.model(study.rule.begin() if position is None else position.state)
     name = "simulation" if checkpoint is None else checkpoint.run
     for iteration in run(consortium, study, name, position):
-        model = study.rule.model(iteration.state)
-        watch.see(iteration, model)
         if checkpoint is not None:
             checkpoint.save(study.rule, iteration, keep_model=watch.keeps(iteration.number))
+        model = study.rule.model(iteration.state)
+        watch.see(iteration, model)
         _tell_meeting(job.tell, iteration)
         job.tell(Progress("training, meeting by meeting", iteration.number, total))
     if checkpoint is not None:
