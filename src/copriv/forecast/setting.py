@@ -53,11 +53,15 @@ class Setting:
         """What the noise is called."""
         return "laplace" if self.guarantees[0].pure else "gaussian"
 
+    @property
+    def owners(self) -> list[tuple[int, Guarantee, int]]:
+        """Each by its records, what it promises, and its most answers."""
+        return list(zip(self.records, self.guarantees, self.answers, strict=True))
+
     @cached_property
     def noise(self) -> ExpectedNoise:
         """The clip that owners keep, and the noise of each on one answer."""
-        owners = list(zip(self.records, self.guarantees, self.answers, strict=True))
-        return expect_noise(self.terms, owners, self.accountant)
+        return expect_noise(self.terms, self.owners, self.accountant)
 
     @property
     def clip(self) -> float:

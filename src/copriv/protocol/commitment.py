@@ -148,6 +148,19 @@ def make_commitment(
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
 
 
+def make_commitments(
+    terms: Terms, owners: Sequence[tuple[int, Guarantee, int]], accountant: Accountant = "pld"
+) -> tuple[Commitment, ...]:
+    """What owners by records, guarantee and answers promise; owners alike promise the same."""
+    made = {
+        (records, guarantee, most): make_commitment(
+            terms, guarantee, records=records, answers=most, accountant=accountant
+        )
+        for records, guarantee, most in set(owners)
+    }
+    return tuple(made[owner] for owner in owners)
+
+
 def commitment_of(hello: Hello, terms: Terms) -> Commitment:
     """What an owner promises, worked out from what it said of itself."""
     guarantee = Guarantee(hello.nano_epsilon, hello.delta)

@@ -17,8 +17,8 @@ from copriv.planning.outline import outline_of
 from copriv.planning.public_simulation import simulate_on_public
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import work_out
-from copriv.planning.training_plan import commit
 from copriv.planning.training_spec import TrainingSpec
+from copriv.protocol.commitment import make_commitments
 
 SPEC = TrainingSpec(guarantees=(), regularization=1e-4, horizon=150, limit=50.0)
 
@@ -48,9 +48,10 @@ def candidate(public, scenario, evidence=None, **changes):
 def test_the_noise_is_that_of_the_commitment(public, rule, delta):
     scenario = Scenario((1500, 300, 700), epsilon=(0.7, 1, 2), delta=delta)
     _, found = candidate(public, scenario, rule=rule, clip=None if rule == "statistics" else 0.25, step=0.1, answers=7)
-    promised = [commitment.calibration.mechanism.noise_std for commitment in commit(found.setting)]
+    commitments = make_commitments(found.setting.terms, found.setting.owners, found.setting.accountant)
+    promised = [commitment.calibration.mechanism.noise_std for commitment in commitments]
     np.testing.assert_allclose(found.setting.noise_std, promised, rtol=1e-6)
-    assert commit(found.setting)[0].clip == found.setting.clip
+    assert commitments[0].clip == found.setting.clip
 
 
 @pytest.mark.parametrize("rule", ["paper", "averaged"])
