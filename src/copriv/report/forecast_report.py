@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.report.sentence import many
 
 AXES = {"epsilon": "ε of every owner", "owners": "owners N", "records": "records of every owner"}
 _MARKS = {"join": "●", "stay": "·", "too close to call": "?"}
@@ -91,7 +92,7 @@ def show(told: ForecastTold, console: Console) -> None:
     console.print(table)
     step = "" if told.step is None else f", step {told.step:.3g}"
     console.print(
-        f"rule {told.rule}: at most {told.answers_per_owner} answers an owner{step}, clip {told.clip:.3g}, "
+        f"rule {told.rule}: at most {many(told.answers_per_owner, 'answer')} an owner{step}, clip {told.clip:.3g}, "
         f"{told.mechanism} noise; ε = {_range(told.epsilon)}, δ = {told.delta:g} for one {told.unit} ({told.adjacency})"
     )
     for caveat in told.caveats:

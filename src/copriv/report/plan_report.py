@@ -12,6 +12,7 @@ from rich.table import Table
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
 from copriv.protocol.terms import Terms
+from copriv.report.sentence import many
 
 _NOT_NAMED = "not named"
 _HEADINGS = ("rule", "noise", "answers", "clip", "step", "ψ forecast", "95 % of trainings")
@@ -24,7 +25,7 @@ def show_plan(terms: Terms, candidates: Sequence[Candidate], scenario: Scenario,
         f"the study {terms.name!r} is in {place}; its terms are {terms.digest()}",
         f"  asks for  {epsilon}, δ = {terms.delta:g} for any one record (replace-one)",
         f"  learner   {terms.learner or _NOT_NAMED}; {terms.public.words}",
-        f"  rule      {terms.rule}, at most {candidates[0].answers} answers of each owner ({terms.meeting})",
+        f"  rule      {terms.rule}, at most {many(candidates[0].answers, 'answer')} of each owner ({terms.meeting})",
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",
     )
     _say(lines, console)
@@ -69,8 +70,17 @@ def _title(scenario: Scenario) -> str:
 def _cells(way: Candidate) -> tuple[str, ...]:
     low, high = way.forecast.interval
     step = "–" if way.step is None else f"{way.step:.3g}"
-    numbers = (str(way.answers), f"{way.clip:.3g}", step, f"{way.relative_fitness:.2e}", f"{low:.1e} to {high:.1e}")
+    numbers = (str(way.answers), f"{way.clip:.3g}", step, f"{way.relative_fitness:.2e}", _short(low, high))
     return way.rule, way.mechanism, *numbers
+
+
+def _short(low: float, high: float) -> str:
+    """An interval that fits a table.
+
+    >>> _short(3.5e-4, 0.0013)
+    '3.5e-4–1.3e-3'
+    """
+    return "–".join(f"{end:.1e}".replace("e-0", "e-").replace("e+0", "e+") for end in (low, high))
 
 
 def _epsilons(scenario: Scenario) -> str:
@@ -79,11 +89,11 @@ def _epsilons(scenario: Scenario) -> str:
 
 
 def _runner_up(first: Candidate, second: Candidate) -> tuple[str, str]:
-    ratio = second.relative_fitness / first.relative_fitness
+    ratio, answers = second.relative_fitness / first.relative_fitness, many(second.answers, "answer")
     return (
         f"taken: {first.rule} with {first.mechanism} noise",
         (
-            f"the runner-up, {second.rule} with {second.mechanism} noise and {second.answers} answers of each owner, "
+            f"the runner-up, {second.rule} with {second.mechanism} noise and {answers} of each owner, "
             f"should cost {_times(ratio)}: {_why(first, second)}"
         ),
     )
