@@ -18,16 +18,16 @@ from benchmarks.datasets import BANKS, OTHERS, REGULARIZATION, Source, cut, make
 from benchmarks.many_hands import share_out
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import gradient_norms
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
 from copriv.planning.training_spec import TrainingSpec
-from copriv.planning.tuning import public_model
 from copriv.records import lending_like
 from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
@@ -177,7 +177,7 @@ def read_scene(
 ) -> dict[tuple[str, float], Reading]:
     """Public Newton, or every rule, at every ε."""
     objective, found = scene.objective, {}
-    model = public_model(objective.loss, objective.regularization, scene.public)
+    model = minimise_freely(objective.loss, objective.regularization, scene.public)
     evidence, public = PublicEvidence(scene.public, objective, model), judge.psi(model)
     for epsilon in EPSILONS:
         scenario = Scenario(scene.records, epsilon, heterogeneity=kappa)

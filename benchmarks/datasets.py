@@ -11,8 +11,9 @@ import polars as pl
 from copriv.entropy import seeded
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
-from copriv.planning.tuning import choose_limit, public_model
+from copriv.planning.tuning import choose_limit
 from copriv.records import lending_like
 from copriv.records.hospital import HOSPITAL
 from copriv.records.load import Intake, LoadSpec, load_consortium
@@ -92,7 +93,7 @@ def read(source: Source, seed: int) -> Intake | None:
 
 def make_scene(public: Sample, samples: list[Sample]) -> Scene:
     """With the squared loss, λ and the box of `copriv train`."""
-    limit = choose_limit(public_model(choose("squared"), REGULARIZATION, public))
+    limit = choose_limit(minimise_freely(choose("squared"), REGULARIZATION, public))
     return Scene.of(Objective(choose("squared"), REGULARIZATION, limit), samples, public)
 
 

@@ -6,10 +6,10 @@ from benchmarks.datasets import BANKS, cut, read
 from benchmarks.side_by_side import tell
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
-from copriv.losses.optimum import minimise
+from copriv.losses.optimum import minimise, minimise_freely
 from copriv.losses.sample import Sample
 from copriv.planning.newton_cost import newton_costs
-from copriv.planning.tuning import choose_limit, public_model
+from copriv.planning.tuning import choose_limit
 from copriv.privacy.guarantee import Guarantee
 from copriv.simulation.cost import Scene, promised
 
@@ -25,7 +25,7 @@ def make_scene(name: str, public: Sample, samples: list[Sample]) -> Scene:
     loss = choose(name, 0.25 if name == "huber" else 0.0)
     if name == "logistic":
         public, *samples = (Sample(s.columns, np.where(s.targets > 0, 1.0, -1.0)) for s in (public, *samples))
-    limit = choose_limit(public_model(loss, REGULARIZATION, public))
+    limit = choose_limit(minimise_freely(loss, REGULARIZATION, public))
     return Scene.of(Objective(loss, REGULARIZATION, limit), samples, public)
 
 

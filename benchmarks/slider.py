@@ -17,17 +17,17 @@ import numpy as np
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.training_spec import TrainingSpec
-from copriv.planning.tuning import public_model
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.simulation.averaged import simulate_averaged
@@ -132,7 +132,7 @@ def measure(evidence: PublicEvidence, name: str, ask: Callable[[float], Scenario
 def main() -> None:
     """Print the table."""
     public, objective = make_public(), Objective(choose("squared"), REGULARIZATION, LIMIT)
-    evidence = PublicEvidence(public, objective, public_model(objective.loss, REGULARIZATION, public))
+    evidence = PublicEvidence(public, objective, minimise_freely(objective.loss, REGULARIZATION, public))
     tell(
         "slider",
         f"one complete forecast for N = {OWNERS}, p = {FEATURES}, T = {HORIZON:,} (averaged: 30 answers each) after "

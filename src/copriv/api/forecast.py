@@ -15,6 +15,7 @@ from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate
+from copriv.forecast.public import PublicView
 from copriv.planning.advice import Decision, decide
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
@@ -130,11 +131,12 @@ def forecast(
     """
     require_known(settings, PlanSettings, "forecast")
     known = read_public(public, target, settings)
-    view = known.evidence.view
-    _require_own_models(known, scenario)
+    _require_own_models(known.evidence.view, scenario)
     candidate = choose(known.outline(scenario))
-    alone = float(np.median([view.alone(scenario.records, k, scenario.heterogeneity) for k in _kinds(scenario)]))
-    told = _tell(known, scenario, candidate, alone)
+    view = known.evidence.view
+    alone = view.median_alone(scenario.records, scenario.heterogeneity)
+    public_alone = PublicTold(view.sample.records, view.public_model(sum(scenario.records)))
+    told = _tell(known, scenario, candidate, alone, public_alone)
     if vary is not None:
         told.varied = vary
         cases = _range(vary, scenario)
@@ -144,14 +146,9 @@ def forecast(
     return Forecast(scenario, candidate, told)
 
 
-def _kinds(scenario: Scenario) -> list[int]:
-    """Owners, all of them if they are few or differ; else one that stands for all."""
-    return [0] if len(set(scenario.records)) == 1 else list(range(scenario.owners))
-
-
-def _require_own_models(known: PublicStudy, scenario: Scenario) -> None:
+def _require_own_models(view: PublicView, scenario: Scenario) -> None:
     """Refuse owners that could not train alone, as there would be nothing to compare with."""
-    fewest, parameters = min(scenario.records), known.dictionary.parameters
+    fewest, parameters = min(scenario.records), view.sample.parameters
     if fewest <= parameters:
         raise BadInput(
             f"an owner of {fewest} records for a model of {parameters} numbers, which it could not train alone",
@@ -160,18 +157,20 @@ def _require_own_models(known: PublicStudy, scenario: Scenario) -> None:
         )
 
 
-def _tell(known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: float) -> ForecastTold:
-    view, found = known.evidence.view, candidate.forecast
-    singular = f"the public rows do not vary in {view.singular} directions: there the regularizer decides"
-    low, high = scenario.epsilon_range
+def _tell(
+    known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: float, public: PublicTold
+) -> ForecastTold:
+    found, still = candidate.forecast, known.evidence.view.singular
+    singular = f"the public rows do not vary in {still} directions: there the regularizer decides"
     delta = candidate.setting.guarantees[0].delta
     pure = f"one pure answer costs less than what δ = {scenario.delta:g} buys: owners would promise δ = 0"
     return ForecastTold(
         relative_fitness=found.relative_fitness,
-        interval=found.interval,
         standard_error=found.standard_error,
         alone=alone,
+        public=public,
         verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
+        interval=found.interval,
         rule=candidate.rule,
         answers_per_owner=candidate.answers,
         step=candidate.step,
@@ -181,17 +180,16 @@ def _tell(known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: f
         box=candidate.box,
         owners=scenario.owners,
         records=scenario.total,
-        epsilon=low if low == high else (low, high),
+        epsilon=scenario.any_epsilon,
         delta=delta,
         loss=known.evidence.objective.loss.name,
-        public=PublicTold(view.sample.records, view.public_model(scenario.total)),
         heterogeneity=scenario.heterogeneity,
         target=known.dictionary.target.name,
         seed=known.spec.seed,
         caveats=list(found.caveats),
         notices=[
             *known.notices,
-            *([singular] if view.singular else []),
+            *([singular] if still else []),
             *([pure] if delta != scenario.delta else []),
         ],
     )
@@ -211,18 +209,18 @@ def _range(vary: Varied, scenario: Scenario) -> list[tuple[float, Scenario]]:
 
 def _what_if(known: PublicStudy, scenario: Scenario, value: float) -> Varying:
     view = known.evidence.view
-    alone = float(np.median([view.alone(scenario.records, k, scenario.heterogeneity) for k in _kinds(scenario)]))
+    alone = view.median_alone(scenario.records, scenario.heterogeneity)
     public = PublicTold(view.sample.records, view.public_model(scenario.total))
     return _row(choose(known.outline(scenario)), scenario, value, alone, public)
 
 
 def _row(candidate: Candidate, scenario: Scenario, value: float, alone: float, public: PublicTold) -> Varying:
-    found, (low, high) = candidate.forecast, scenario.epsilon_range
+    found = candidate.forecast
     return Varying(
         value=value,
         owners=scenario.owners,
         records=round(float(np.median(scenario.records))),
-        epsilon=low if low == high else (low, high),
+        epsilon=scenario.any_epsilon,
         relative_fitness=found.relative_fitness,
         interval=found.interval,
         alone=alone,

@@ -11,6 +11,7 @@ import polars as pl
 
 from copriv.api.tables import Table, as_lazy, as_path
 from copriv.errors import BadInput
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.losses.choose import loss_name
 from copriv.losses.outside import OutsideLoss
@@ -18,16 +19,15 @@ from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
-from copriv.records.file_format import PLAIN, FileFormat, parse_format
+from copriv.records.file_format import FileFormat, parse_format
 from copriv.records.load import take_public
 from copriv.records.load_owner import load_owner
-from copriv.records.table import require_columns
+from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
 
@@ -107,7 +107,7 @@ def read_public(public: Table, target: str | None, settings: PlanSettings) -> Pu
     if public is None or target is None:
         missing = "public rows" if public is None else "a target"
         raise BadInput(f"there is no study, and so no forecast without {missing}", remedy=f"give {missing}, or a study")
-    table, skip = open_public(public, format_of(settings)), tuple(settings.get("skip") or ())
+    table, skip = open_public(public, settings), tuple(settings.get("skip") or ())
     require_columns(table, skip)
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
@@ -146,10 +146,12 @@ def format_of(settings: PlanSettings) -> FileFormat:
     )
 
 
-def open_public(source: Table, form: FileFormat = PLAIN) -> pl.LazyFrame:
-    """The table of public rows; the very file of a known dataset is refused. Nothing is noted."""
-    table, path = as_lazy(source, form), as_path(source)
-    if path is not None and (default_folder() / "registry.sqlite").is_file():
+def open_public(source: Table, settings: PlanSettings) -> pl.LazyFrame:
+    """The table of public rows; the very file of a known dataset is refused unread. Nothing is noted."""
+    path, form = as_path(source), format_of(settings)
+    if path is None:
+        return as_lazy(source, form)
+    if path.is_file() and (default_folder() / "registry.sqlite").is_file():
         with Registry() as registry:
             known = registry.known_file(registry.fingerprint(path))
         if known is not None and known.dataset is not None:
@@ -158,7 +160,7 @@ def open_public(source: Table, form: FileFormat = PLAIN) -> pl.LazyFrame:
                 remedy="give a file of public rows; rows once private stay private",
                 value=str(path),
             )
-    return table
+    return open_table(path, form)
 
 
 def _read_under_study(public: Table, target: str | None, settings: PlanSettings, spec: TrainingSpec) -> PublicStudy:
@@ -171,14 +173,14 @@ def _read_under_study(public: Table, target: str | None, settings: PlanSettings,
     file = read_study(path.read_text(encoding="utf-8"))
     dictionary = Dictionary.from_study(file.dictionary)
     _require_agreement(file.terms, dictionary, settings, target)
-    sample = _rows_of_study(public, path, dictionary, format_of(settings))
+    sample = _rows_of_study(public, path, dictionary, settings)
     return PublicStudy(dictionary, evidence_for(file.terms, sample), spec, file.terms, ())
 
 
-def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, form: FileFormat) -> Sample:
+def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, settings: PlanSettings) -> Sample:
     """The given rows, or those that were kept beside the study file."""
     if public is not None:
-        return load_owner(open_public(public, form), dictionary).sample
+        return load_owner(open_public(public, settings), dictionary).sample
     kept = public_rows_beside(study)
     if not kept.is_file():
         raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))

@@ -174,10 +174,10 @@ def carry_out(job: Job, seen: list[Event] | None = None) -> Run:
     finished = run_local(job)
     try:
         result = run_folder.result_of(finished)
+        if job.request.out is not None or job.resumed:
+            run_folder.write_with_picture(job.require_folder(), result)
+        elif job.folder is not None:
+            run_folder.write(job.folder, result)
     finally:
         finished.close()
-    if job.request.out is not None or job.resumed:
-        run_folder.write_with_picture(job.require_folder(), result)
-    elif job.folder is not None:
-        run_folder.write(job.folder, result)
     return Run(result, job.folder, tuple(seen or ()))

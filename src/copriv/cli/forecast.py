@@ -62,8 +62,8 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
 
     if options.out is not None and options.vary is None:
         raise BadInput("--out without --vary", remedy="say what to vary, or leave --out out", value=str(options.out))
-    who = Scenario.parse(options.owners, options.records, options.epsilon, options.delta, options.heterogeneity)
     settings = groups.typed(options, given, PlanSettings)
+    who = Scenario.parse(options.owners, options.records, options.epsilon, options.delta, options.heterogeneity)
     with bar(Console(stderr=True), "forecasting") as tell:
         found = api.forecast(options.public, who, target=options.target, vary=options.vary, tell=tell, **settings)
     for notice in found.told.notices:

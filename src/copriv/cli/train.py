@@ -175,7 +175,7 @@ def train(options: TrainOptions, given: tuple[str, ...]) -> None:
             left_open = {name: None for name in ("epsilon", "seed") if name not in given}
             settled = {"skip": tuple(options.skip or ()), "out": options.out or Path("runs") / time_now()}
             job = begin(TrainRequest(**(known | settled | left_open)), Sources(), given, asked, tell)
-        figures = carry_out(job).figures
+        figures = carry_out(job).result.figures
     if options.as_json:
         typer.echo(msgspec.json.encode(figures).decode())
     else:

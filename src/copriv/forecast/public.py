@@ -18,8 +18,7 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.forecast.spectrum import Spectrum
 from copriv.losses.loss import Loss
-from copriv.losses.objective import Objective
-from copriv.losses.optimum import minimise
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import average_curvature, average_gradient, average_value, record_slopes
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
@@ -28,7 +27,6 @@ from copriv.vectors import FloatArray, Norm
 
 GROUPS = 10
 _SQUARED = SquaredLoss()
-_WIDE_BOX = 1e6
 # Below this share of the largest eigenvalue a direction is one in which the public rows do not vary.
 _SINGULAR = 1e-9
 
@@ -68,7 +66,7 @@ class PublicView:
             statistics = SufficientStatistics.of(sample)
             model = statistics.minimiser(regularization)
         else:
-            model = minimise(Objective(loss, regularization, _WIDE_BOX), sample)
+            model = minimise_freely(loss, regularization, sample)
             statistics = _parabola(loss, sample, model)
         eigenvalues = np.linalg.eigvalsh(statistics.curvature)
         gradients = sample.columns * record_slopes(loss, sample, model)
@@ -122,6 +120,11 @@ class PublicView:
         apart = float(weights @ (1 / sizes + heterogeneity))
         few = float(sizes[owner] / max(sizes[owner] - self.model.size - 1, 1.0))
         return self.excess_risk_rate * apart * few / self.best(int(sizes.sum()))
+
+    def median_alone(self, records: Sequence[int], heterogeneity: float = 0.0) -> float:
+        """ψ that the median owner's own model may be expected to reach; where all are alike, one stands for all."""
+        owners = [0] if len(set(records)) == 1 else range(len(records))
+        return float(np.median([self.alone(records, owner, heterogeneity) for owner in owners]))
 
     def public_model(self, records: int) -> float:
         """ψ that the public model may be expected to have on so many private records."""

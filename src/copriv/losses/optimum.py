@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from copriv.errors import CoprivError
+from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
 
 TOLERANCE = 1e-10
 _MOST_STEPS = 200
+_WIDE_BOX = 1e6
 
 
 def minimise(objective: Objective, sample: Sample) -> FloatArray:
@@ -31,6 +33,11 @@ def minimise(objective: Objective, sample: Sample) -> FloatArray:
         remedy="raise the regularization, or remove nearly collinear features",
         value=_MOST_STEPS,
     )
+
+
+def minimise_freely(loss: Loss, regularization: float, sample: Sample) -> FloatArray:
+    """The model that these records alone give, in a box too wide to matter."""
+    return minimise(Objective(loss, regularization, _WIDE_BOX), sample)
 
 
 def optimality_gap(objective: Objective, theta: FloatArray, gradient: FloatArray) -> float:

@@ -74,11 +74,10 @@ class Owner:
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
         part = self.commitment.part(query.kind)
+        charge, allowance = part.calibration.charge, part.allowance
         account = account_of(self._digest, part.kind)
         try:
-            stored = self._ledger.reserve(
-                query.id, _question(query, theta), part.calibration.charge, account, part.allowance
-            )
+            stored = self._ledger.reserve(query.id, _question(query, theta), charge, account, allowance)
         except QueryConflict:
             return self._say(query, "conflict", f"the id {query.id!r} was used before for another question")
         except LedgerRefusal:

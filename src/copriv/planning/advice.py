@@ -14,11 +14,11 @@ from typing import Literal
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate, ratio_interval, smaller
 from copriv.forecast.forecast import Forecast
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.sample import Sample
 from copriv.planning.alone import Alone, OwnModel, Yardstick
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import Study, gather_evidence, outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, glance
 from copriv.planning.training_spec import TrainingSpec

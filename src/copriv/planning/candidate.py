@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from copriv.forecast.forecast import Forecast
-from copriv.planning.setting import Setting
+from copriv.forecast.setting import Setting
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 
 

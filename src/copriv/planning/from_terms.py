@@ -10,9 +10,9 @@ from __future__ import annotations
 from copriv.learner.roster import Roster, rule_of
 from copriv.planning.outline import Outline, evidence_for
 from copriv.planning.search import choose
-from copriv.planning.training_plan import TrainingPlan, commit, noise_model, schedule
+from copriv.planning.training_plan import TrainingPlan, noise_model, schedule
 from copriv.planning.training_spec import TrainingSpec, require_one_each
-from copriv.protocol.commitment import Commitment
+from copriv.protocol.commitment import Commitment, make_commitments
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.records.load import Intake, OwnerSample
@@ -23,15 +23,16 @@ def plan_from_terms(terms: Terms, intake: Intake, wishes: TrainingSpec) -> Train
     sizes = tuple(owner.sample.records for owner in intake.owners)
     require_one_each(wishes, len(sizes))
     evidence = None if intake.public is None else evidence_for(terms, intake.public)
-    candidate = choose(Outline(wishes, sizes, terms.parameters, terms.dictionary, evidence, terms))
-    commitments = commit(candidate.setting)
+    candidate = choose(Outline(wishes, sizes, terms.parameters, evidence, agreed=terms))
+    setting = candidate.setting
+    commitments = make_commitments(setting.terms, setting.owners, setting.accountant)
     rates = wishes.rates or (1.0,) * len(sizes)
     roster = Roster(tuple(map(_hello, [terms] * len(sizes), intake.owners, commitments, rates)))
     return TrainingPlan(
         terms=terms,
         rule=rule_of(terms, roster, noise_model(commitments, intake.public)),
         commitments=commitments,
-        trace=wishes.trace or schedule(candidate.setting, wishes.seed),
+        trace=wishes.trace or schedule(setting, wishes.seed),
         public_model=None if evidence is None else evidence.model,
         predicted=candidate.relative_fitness,
         candidate=candidate,

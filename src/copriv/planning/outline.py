@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from copriv.errors import BadInput
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.setting import Setting
 from copriv.losses.choose import choose
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
-from copriv.planning.setting import Setting, noise_of
 from copriv.planning.training_spec import TrainingSpec, require_one_each, require_sensible
-from copriv.planning.tuning import choose_limit, public_model
+from copriv.planning.tuning import choose_limit
 from copriv.privacy.calibration import mechanism_norm
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import dictionary_digest
@@ -44,37 +45,39 @@ class Outline:
         spec: what the user has settled.
         records: n_i of each owner.
         parameters: length of a model.
-        dictionary: digest of the features.
         evidence: of the public rows, if there are any.
+        dictionary: the features, if they are known.
         agreed: terms that settle everything.
+        loss: what a mistake costs.
+        norm: in which gradients are clipped.
+        gaussian: whether noise is Gaussian.
     """
 
     spec: TrainingSpec
     records: tuple[int, ...]
     parameters: int
-    dictionary: str
     evidence: PublicEvidence | None
+    dictionary: Dictionary | None = None
     agreed: Terms | None = None
 
-    @property
-    def loss(self) -> Loss:
-        """What a mistake costs."""
-        return loss_of(self.spec)
+    loss: Loss = field(init=False)
+    norm: Norm = field(init=False)
+    gaussian: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        spec, evidence = self.spec, self.evidence
+        derived = {
+            "loss": loss_of(spec) if evidence is None else evidence.objective.loss,
+            "norm": mechanism_norm(spec.guarantees[0]),
+            "gaussian": not spec.guarantees[0].pure,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @property
     def probabilities(self) -> tuple[float, ...]:
         """γ_i of each owner."""
         return tuple(availability(self.spec.rates or (1.0,) * len(self.records)).tolist())
-
-    @property
-    def norm(self) -> Norm:
-        """In which gradients are clipped."""
-        return mechanism_norm(self.spec.guarantees[0])
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether noise is Gaussian."""
-        return not self.spec.guarantees[0].pure
 
     def require_public(self, rule: str) -> PublicEvidence:
         """What the public rows say, which this rule cannot do without."""
@@ -86,12 +89,13 @@ class Outline:
             )
         return self.evidence
 
-    def terms(self, rule: str, *, horizon: int, clip: float, step: float) -> Terms:
-        """The terms under a rule."""
-        spec, loss, entry = self.spec, self.loss, resolve(rule)
-        return Terms(
-            loss=loss.name,
-            threshold=loss.threshold,
+    def setting(self, rule: str, answers: tuple[int, ...], *, clip: float, step: float, horizon: int = 0) -> Setting:
+        """A rule for these owners: its terms, and what each promises; without a horizon, until all have answered."""
+        spec, meetings = self.spec, horizon or self.meetings(answers)
+        entry = resolve(rule)
+        terms = Terms(
+            loss=self.loss.name,
+            threshold=self.loss.threshold,
             parameters=self.parameters,
             regularization=spec.regularization,
             limit=spec.limit or (_WIDEST_BOX if self.evidence is None else self.evidence.objective.limit),
@@ -101,22 +105,12 @@ class Outline:
             rule=rule,
             asks=entry.asks,
             mechanisms="any" if entry.any_noise else "asked",
-            horizon=horizon,
+            horizon=meetings,
             step=step,
             central=spec.central.value,
-            dictionary=self.dictionary,
+            dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
         )
-
-    def setting(self, terms: Terms, answers: tuple[int, ...]) -> Setting:
-        """These terms for these owners."""
-        spec = self.spec
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
-
-    def unit_noise(self, terms: Terms, answers: Sequence[int]) -> tuple[float, ...]:
-        """The deviation of each owner's noise if the clip were 1."""
-        clip = self.setting(terms, tuple(answers)).clip
-        noise = noise_of(terms, self.records, self.spec.guarantees, answers, self.spec.accountant)
-        return tuple(deviation / clip for deviation in noise)
 
     def meetings(self, answers: tuple[int, ...]) -> int:
         """How many there are until every owner has given its answers."""
@@ -136,14 +130,14 @@ def loss_of(spec: TrainingSpec) -> Loss:
 def gather_evidence(public: Sample, spec: TrainingSpec) -> PublicEvidence:
     """What public rows say, for the loss, regularizer and box that are wanted; for any number of scenarios."""
     loss = loss_of(spec)
-    model = public_model(loss, spec.regularization, public)
+    model = minimise_freely(loss, spec.regularization, public)
     return PublicEvidence(public, Objective(loss, spec.regularization, spec.limit or choose_limit(model)), model)
 
 
 def evidence_for(terms: Terms, public: Sample) -> PublicEvidence:
     """What public rows say under terms."""
     objective = terms.objective()
-    return PublicEvidence(public, objective, public_model(objective.loss, terms.regularization, public))
+    return PublicEvidence(public, objective, minimise_freely(objective.loss, terms.regularization, public))
 
 
 def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> Outline:
@@ -160,7 +154,7 @@ def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec,
         return replace(draft_outline(study.dictionary, evidence, scenario.records, settled), agreed=study.terms)
     require_sensible(settled)
     sizes = tuple(scenario.records)
-    return Outline(settled, sizes, evidence.sample.parameters, _NO_DICTIONARY, evidence, study.terms)
+    return Outline(settled, sizes, evidence.sample.parameters, evidence, agreed=study.terms)
 
 
 def draft_outline(
@@ -169,4 +163,5 @@ def draft_outline(
     """Check what is settled, and gather what every rule starts from."""
     require_one_each(spec, len(records))
     require_sensible(spec)
-    return Outline(spec, tuple(records), dictionary.parameters, dictionary_digest(dictionary), evidence)
+    parameters = dictionary.parameters if evidence is None else evidence.sample.parameters
+    return Outline(spec, tuple(records), parameters, evidence, dictionary)

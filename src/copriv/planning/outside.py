@@ -14,14 +14,14 @@ import numpy as np
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.setting import Setting
 from copriv.losses.moments import pack_moments
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient, gradient_norms
 from copriv.losses.sample import Sample
 from copriv.planning.outline import Outline
-from copriv.planning.public_evidence import PublicEvidence
-from copriv.planning.setting import Setting
 from copriv.planning.tuning import some_rows
 from copriv.protocol.terms import RANGES
 from copriv.rules.entry import RuleEntry
@@ -48,7 +48,7 @@ def settle_outside(outline: Outline, entry: RuleEntry) -> Setting:
         answers = (spec.answers or entry.answers,) * len(outline.records)
         horizon = outline.meetings(answers)
     step = spec.step or entry.step or 0.0
-    return outline.setting(outline.terms(entry.name, horizon=horizon, clip=_clip(outline, entry), step=step), answers)
+    return outline.setting(entry.name, answers, clip=_clip(outline, entry), step=step, horizon=horizon)
 
 
 def build_outside(setting: Setting, noise: NoiseModel) -> Rule[Any]:

@@ -10,12 +10,12 @@ import numpy as np
 
 from copriv.entropy import seeded
 from copriv.forecast.forecast import Forecast
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.setting import Setting
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradients
 from copriv.losses.sample import Sample
-from copriv.planning.public_evidence import PublicEvidence
-from copriv.planning.setting import Setting
 from copriv.planning.tuning import Pilot, simulate_pairs, some_rows
 from copriv.schedule.poisson import until_spent
 from copriv.simulation.quadratic import draw_unit_noise

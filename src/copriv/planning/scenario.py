@@ -124,6 +124,12 @@ class Scenario:
         return min(self.epsilons), max(self.epsilons)
 
     @property
+    def any_epsilon(self) -> float | tuple[float, float]:
+        """The ε that all owners have, or else the smallest and the largest."""
+        low, high = self.epsilon_range
+        return low if low == high else (low, high)
+
+    @property
     def promise(self) -> str:
         """What is promised, in words.
 

@@ -8,89 +8,48 @@ others does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-import msgspec
-import numpy as np
-
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.setting import Setting
+from copriv.forecast.step_search import least_cost
 from copriv.planning.averaged_tuning import averaged_clips
-from copriv.planning.expectation import step_search
 from copriv.planning.outline import Outline
-from copriv.planning.public_evidence import PublicEvidence
-from copriv.planning.setting import Setting
 from copriv.planning.settle import draft_averaged, draft_paper
 from copriv.planning.tuning import paper_clips
 
-_STEPS, _STRIDE = 14, 3
-# The best of every third step of the ladder costs a few times as much as the best of all at most.
-_HOPELESS = 50.0
+# Whose own search takes long.
+SCREENED = frozenset({"averaged", "paper"})
 # Moments are a few per cent off for the squared loss; for others they are those of a parabola.
 _MARGINS = {"squared": 1.5}
 _WIDE_MARGIN = 2.0
 
 
-def outclassed(outline: Outline, rule: str, beaten: float) -> bool:
-    """Whether averaged steps or Algorithm 1 are bound to cost more than this ψ, which another rule has."""
+def outclassed(outline: Outline, rules: Sequence[str], beaten: float) -> frozenset[str]:
+    """Of averaged steps and Algorithm 1, those that are bound to cost more than this ψ, which another rule has."""
     evidence = outline.evidence
-    if rule not in {"averaged", "paper"} or evidence is None or not evidence.enough or not beaten > 0:
-        return False
-    margin = _MARGINS.get(outline.spec.loss, _WIDE_MARGIN)
-    return optimistic_cost(outline, evidence, rule, beaten) > margin * beaten
+    if evidence is None or not evidence.enough or not beaten > 0:
+        return frozenset()
+    most = _MARGINS.get(outline.spec.loss, _WIDE_MARGIN) * beaten
+    hopeful = {rule: _optimistic(outline, evidence, rule) for rule in rules if rule in SCREENED}
+    costs = {rule: least_cost(each, evidence, outline.spec.step, beaten) for rule, each in hopeful.items()}
+    return frozenset(rule for rule, cost in costs.items() if cost > most)
 
 
-def optimistic_cost(outline: Outline, evidence: PublicEvidence, rule: str, beaten: float = 0.0) -> float:
+def optimistic_cost(outline: Outline, evidence: PublicEvidence, rule: str) -> float:
     """E ψ by moments at the shortest clip and the best step, with nothing lost to the clip."""
-    setting = _optimistic(outline, evidence, rule)
-    landscape = evidence.view.landscape(sum(setting.records))
-    steps = [outline.spec.step] if outline.spec.step else _ladder(setting, evidence)
-    return best_step(partial(step_search(setting, evidence).end, landscape), steps, beaten)[1]
+    return least_cost(_optimistic(outline, evidence, rule), evidence, outline.spec.step)
 
 
 def _optimistic(outline: Outline, evidence: PublicEvidence, rule: str) -> Setting:
-    draft = draft_paper(outline) if rule == "paper" else draft_averaged(outline)
-    if outline.spec.clip is not None:
-        return draft
+    """The rule's draft at the shortest clip."""
+    clip = outline.spec.clip or min(_clips(outline, evidence, rule))
+    return draft_paper(outline, clip) if rule == "paper" else draft_averaged(outline, clip)
+
+
+def _clips(outline: Outline, evidence: PublicEvidence, rule: str) -> list[float]:
+    """What the rule has to choose from."""
     loss, rows = evidence.objective.loss, evidence.sample
-    clips = (
-        paper_clips(loss, rows, evidence.start, outline.norm)
-        if rule == "paper"
-        else averaged_clips(loss, rows, outline.norm)
-    )
-    return outline.setting(msgspec.structs.replace(draft.terms, clip=min(clips)), draft.answers)
-
-
-def _ladder(setting: Setting, evidence: PublicEvidence) -> list[float]:
-    """From the largest stable step down by factors of 2."""
-    shares = np.asarray(setting.records) / sum(setting.records)
-    often = np.asarray(setting.by_clock) if setting.terms.rule == "paper" else 1 / len(shares)
-    largest = 2 / (float(np.max(shares / often)) * evidence.view.steepest)
-    return [_digits(largest * 0.5 ** (k + 0.5)) for k in range(_STEPS)]
-
-
-def best_step(cost: Callable[[float], float], steps: Sequence[float], beaten: float = 0.0) -> tuple[float, float]:
-    """The step of least cost, and that: the best of some of a ladder, of its neighbours, and of what lies between.
-
-    `beaten` is a cost that another rule has: what is far above it at first sight is not looked at twice.
-    """
-    costs: dict[float, float] = {}
-
-    def best_of(candidates: Sequence[float]) -> float:
-        costs.update({step: _finite(cost(step)) for step in candidates if step not in costs})
-        return min(costs, key=lambda step: costs[step])
-
-    place = steps.index(best_of(steps[::_STRIDE]))
-    if costs[steps[place]] > _HOPELESS * beaten > 0:
-        return steps[place], costs[steps[place]]
-    best = best_of(steps[max(place - _STRIDE + 1, 0) : place + _STRIDE])
-    if len(steps) > 1:
-        best = best_of([_digits(best * factor) for factor in (0.6, 0.77, 1.3, 1.68)])
-    return best, costs[best]
-
-
-def _finite(cost: float) -> float:
-    return cost if np.isfinite(cost) else np.inf
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.3g}")
+    if rule == "paper":
+        return paper_clips(loss, rows, evidence.start, outline.norm)
+    return averaged_clips(loss, rows, outline.norm)

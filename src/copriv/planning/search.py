@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from copriv.errors import BadInput
+from copriv.forecast.setting import Setting
 from copriv.planning.candidate import Candidate
 from copriv.planning.expectation import expect, with_standard_error
 from copriv.planning.outline import Outline
-from copriv.planning.screen import outclassed
-from copriv.planning.setting import Setting
+from copriv.planning.screen import SCREENED, outclassed
 from copriv.planning.settle import settle, settle_terms
 from copriv.rules.registry import resolve
 
@@ -46,19 +46,27 @@ def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
     if outline.agreed is not None:
         return [_forecast(outline, settle_terms(outline, outline.agreed))]
     kinds = [outline] if not outline.gaussian else [outline, outline.purely()]
-    found: list[Candidate] = []
-    for rule in _rules(outline):
-        beaten = min((candidate.relative_fitness for candidate in found if candidate.rule == "newton"), default=0.0)
-        for kind in kinds:
-            behind = outclassed(kind, rule, beaten)
-            if not (behind and skip):
-                found.append(replace(work_out(kind, rule), outclassed=behind))
-    return found
+    rules = _rules(outline)
+    quick = [(kind, rule) for rule in rules if rule not in SCREENED for kind in kinds]
+    found = _work_out(quick)
+    beaten = min((candidate.relative_fitness for candidate in found if candidate.rule == "newton"), default=0.0)
+    behind = {kind: outclassed(kind, rules, beaten) for kind in kinds}
+    steps = [(kind, rule) for rule in rules if rule in SCREENED for kind in kinds]
+    steps = [(kind, rule) for kind, rule in steps if not (skip and rule in behind[kind])]
+    marks = [rule in behind[kind] for kind, rule in (*quick, *steps)]
+    found += _work_out(steps)
+    return [replace(candidate, outclassed=mark) for candidate, mark in zip(found, marks, strict=True)]
 
 
 def work_out(outline: Outline, rule: str) -> Candidate:
     """One rule settled, and what is expected of it."""
-    return _forecast(outline, settle(outline, rule))
+    return _work_out([(outline, rule)])[0]
+
+
+def _work_out(wanted: Sequence[tuple[Outline, str]]) -> list[Candidate]:
+    """Every rule is settled, and then forecast."""
+    settled = [(outline, settle(outline, rule)) for outline, rule in wanted]
+    return [_forecast(outline, setting) for outline, setting in settled]
 
 
 def _forecast(outline: Outline, setting: Setting) -> Candidate:

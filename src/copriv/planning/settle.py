@@ -12,11 +12,12 @@ import numpy as np
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.forecast.at_setting import best_newton
 from copriv.forecast.newton import ANSWERS
+from copriv.forecast.setting import Setting
 from copriv.planning.averaged_tuning import AveragedPilot, best_step
 from copriv.planning.outline import Outline
 from copriv.planning.outside import settle_outside
-from copriv.planning.setting import Setting
 from copriv.planning.tuning import Pilot, candidate_clips, candidate_steps, judge_clips_and_steps
 from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
@@ -29,16 +30,16 @@ from copriv.schedule.poisson import likely_answers
 _AVERAGED_ANSWERS = 30
 
 
-def draft_paper(outline: Outline) -> Setting:
-    """Algorithm 1 for T meetings, with a clip and a step of 1 where none is settled."""
+def draft_paper(outline: Outline, clip: float = 1.0) -> Setting:
+    """Algorithm 1 for T meetings, with this clip and a step of 1 where none is settled."""
     spec = outline.spec
     horizon = spec.horizon if spec.trace is None else len(spec.trace)
     step = spec.step or 1.0
     if spec.rho is not None:
         step = step_from_rho(spec.rho, horizon=horizon, strong_convexity=2 * spec.regularization)
-    terms = outline.terms(PaperRule.name, horizon=horizon, clip=spec.clip or 1.0, step=step)
     likely = {gamma: likely_answers(gamma, horizon) for gamma in set(outline.probabilities)}
-    return outline.setting(terms, tuple(spec.answers or likely[gamma] for gamma in outline.probabilities))
+    answers = tuple(spec.answers or likely[gamma] for gamma in outline.probabilities)
+    return outline.setting(PaperRule.name, answers, clip=spec.clip or clip, step=step, horizon=horizon)
 
 
 def settle_paper(outline: Outline) -> Setting:
@@ -50,7 +51,7 @@ def settle_paper(outline: Outline) -> Setting:
         public=evidence.sample,
         model=evidence.start,
         norm=draft.norm,
-        deviations=np.asarray(outline.unit_noise(draft.terms, draft.answers)),
+        deviations=np.asarray(draft.unit_noise),
         caps=draft.answers,
         horizon=draft.terms.horizon,
         gaussian=outline.gaussian,
@@ -61,16 +62,14 @@ def settle_paper(outline: Outline) -> Setting:
     if len(clips) * len(steps) == 1:
         return draft
     clip, step = judge_clips_and_steps(rule, pilot, clips, steps, seeded(spec.seed, "pilot"))
-    return outline.setting(msgspec.structs.replace(draft.terms, clip=clip, step=step), draft.answers)
+    return draft.at(clip=clip, step=step)
 
 
-def draft_averaged(outline: Outline) -> Setting:
-    """Averaged steps: equally many answers of each owner, with a clip and a step of 1 where none is settled."""
+def draft_averaged(outline: Outline, clip: float = 1.0) -> Setting:
+    """Averaged steps: equally many answers of each owner, with this clip and a step of 1 where none is settled."""
     spec = outline.spec
     answers = (spec.answers or _AVERAGED_ANSWERS,) * len(outline.records)
-    horizon = outline.meetings(answers)
-    terms = outline.terms(AveragedRule.name, horizon=horizon, clip=spec.clip or 1.0, step=spec.step or 1.0)
-    return outline.setting(terms, answers)
+    return outline.setting(AveragedRule.name, answers, clip=spec.clip or clip, step=spec.step or 1.0)
 
 
 def settle_averaged(outline: Outline) -> Setting:
@@ -85,45 +84,40 @@ def settle_averaged(outline: Outline) -> Setting:
         public=evidence.sample,
         model=evidence.start,
         norm=draft.norm,
-        units=np.asarray(outline.unit_noise(draft.terms, draft.answers)),
+        units=np.asarray(draft.unit_noise),
         gaussian=outline.gaussian,
     )
     clip, step = best_step(pilot, spec, seeded(spec.seed, "pilot"))
-    return outline.setting(msgspec.structs.replace(draft.terms, clip=clip, step=step), draft.answers)
+    return draft.at(clip=clip, step=step)
 
 
 def settle_statistics(outline: Outline) -> Setting:
     """One-shot statistics: one contact with each owner, no clip, no step, no public rows."""
     answers = (outline.spec.answers or 1,) * len(outline.records)
-    terms = outline.terms(StatisticsRule.name, horizon=outline.meetings(answers), clip=1.0, step=0.0)
-    return outline.setting(terms, answers)
+    return outline.setting(StatisticsRule.name, answers, clip=1.0, step=0.0)
 
 
 def settle_newton(outline: Outline) -> Setting:
     """Public Newton: the clip and the number of answers with the least expected ψ, of those that are not settled."""
     spec, evidence, owners = outline.spec, outline.require_public(NewtonRule.name), len(outline.records)
-    choices = ANSWERS if spec.answers is None else (spec.answers,)
-    draft = outline.terms(NewtonRule.name, horizon=owners, clip=1.0, step=0.0)
-    units = {most: outline.unit_noise(draft, (most,) * owners) for most in choices}
-    ahead = evidence.newton(outline.norm) if spec.clip is None else evidence.newton_at(outline.norm, spec.clip)
-    best = ahead.best(outline.records, units, spec.heterogeneity)
-    answers = (best.answers,) * owners
-    terms = outline.terms(NewtonRule.name, horizon=outline.meetings(answers), clip=best.clip, step=0.0)
-    return outline.setting(terms, answers)
+    draft = outline.setting(NewtonRule.name, (1,) * owners, clip=1.0, step=0.0)
+    best = best_newton(draft, evidence, ANSWERS if spec.answers is None else (spec.answers,), spec.clip)
+    return outline.setting(NewtonRule.name, (best.answers,) * owners, clip=best.clip, step=0.0)
 
 
 def settle_terms(outline: Outline, terms: Terms) -> Setting:
     """Terms that are agreed already, for these owners: only who answers how often may be open."""
-    delta = outline.spec.guarantees[0].delta
+    spec, delta = outline.spec, outline.spec.guarantees[0].delta
     if not terms.suits(delta):
         raise BadInput(
             f"delta is {delta:g}, and the rule {terms.rule!r} of the study asks everybody for delta = {terms.delta:g}",
             remedy="give that delta, or plan another study",
             value=delta,
         )
-    answers = tuple(_answers(terms, outline.spec.answers, gamma) for gamma in outline.probabilities)
+    answers = tuple(_answers(terms, spec.answers, gamma) for gamma in outline.probabilities)
     horizon = terms.horizon if resolve(terms.rule).counts == "meetings" else sum(answers)
-    return outline.setting(msgspec.structs.replace(terms, horizon=horizon), answers)
+    settled = msgspec.structs.replace(terms, horizon=horizon)
+    return Setting(settled, outline.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 
 
 def _answers(terms: Terms, wanted: int | None, gamma: float) -> int:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from copriv.entropy import seeded
+from copriv.forecast.setting import Setting
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import Outline, draft_outline, gather_evidence
 from copriv.planning.outside import build_outside
 from copriv.planning.search import choose
-from copriv.planning.setting import Setting
 from copriv.planning.training_spec import TrainingSpec
-from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.protocol.commitment import Commitment, make_commitments
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
@@ -66,28 +66,17 @@ def design_ahead(
 def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
     """The study of a candidate."""
     setting, evidence = candidate.setting, outline.evidence
-    commitments = commit(setting)
+    trace = outline.spec.trace or schedule(setting, outline.spec.seed)
+    commitments = make_commitments(setting.terms, setting.owners, setting.accountant)
     return TrainingPlan(
         terms=setting.terms,
         rule=_rule(outline, setting, commitments),
         commitments=commitments,
-        trace=outline.spec.trace or schedule(setting, outline.spec.seed),
+        trace=trace,
         public_model=None if evidence is None else evidence.model,
         predicted=candidate.relative_fitness,
         candidate=candidate,
     )
-
-
-def commit(setting: Setting) -> tuple[Commitment, ...]:
-    """What each owner promises; owners alike promise the same."""
-    owners = list(zip(setting.guarantees, setting.records, setting.answers, strict=True))
-    made = {
-        (guarantee, records, most): make_commitment(
-            setting.terms, guarantee, records=records, answers=most, accountant=setting.accountant
-        )
-        for guarantee, records, most in set(owners)
-    }
-    return tuple(made[owner] for owner in owners)
 
 
 def schedule(setting: Setting, seed: int) -> Trace:

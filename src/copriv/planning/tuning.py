@@ -13,7 +13,6 @@ import numpy as np
 
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
-from copriv.losses.optimum import minimise
 from copriv.losses.outside import OutsideLoss
 from copriv.losses.passes import average_curvature, clipped_average_gradient, gradient_norms
 from copriv.losses.sample import Sample
@@ -22,7 +21,6 @@ from copriv.schedule.poisson import draw
 from copriv.simulation.kernel import Draws, PublicRows, Shape, run_alike
 from copriv.vectors import FloatArray, IntArray, Norm
 
-_WIDE_BOX = 1e6
 _BOX_MARGIN = 2.0
 _CLIP_QUANTILES = (0.8, 0.9, 0.95, 0.99, 1.0)
 _STEPS = 13
@@ -53,11 +51,6 @@ class Pilot:
     caps: tuple[int, ...]
     horizon: int
     gaussian: bool
-
-
-def public_model(loss: Loss, regularization: float, public: Sample) -> FloatArray:
-    """The model that the public rows alone give, in a box too wide to matter."""
-    return minimise(Objective(loss, regularization, _WIDE_BOX), public)
 
 
 def choose_limit(model: FloatArray) -> float:

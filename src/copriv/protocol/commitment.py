@@ -119,6 +119,14 @@ class Commitment:
         return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedNoise:
+    """What owners' commitments will be like: the clip that they keep, and each owner's noise on one training answer."""
+
+    clip: float
+    noise_std: tuple[float, ...]
+
+
 def make_commitment(
     terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
 ) -> Commitment:
@@ -140,6 +148,19 @@ def make_commitment(
     return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
 
 
+def make_commitments(
+    terms: Terms, owners: Sequence[tuple[int, Guarantee, int]], accountant: Accountant = "pld"
+) -> tuple[Commitment, ...]:
+    """What owners by records, guarantee and answers promise; owners alike promise the same."""
+    made = {
+        (records, guarantee, most): make_commitment(
+            terms, guarantee, records=records, answers=most, accountant=accountant
+        )
+        for records, guarantee, most in set(owners)
+    }
+    return tuple(made[owner] for owner in owners)
+
+
 def commitment_of(hello: Hello, terms: Terms) -> Commitment:
     """What an owner promises, worked out from what it said of itself."""
     guarantee = Guarantee(hello.nano_epsilon, hello.delta)
@@ -147,18 +168,26 @@ def commitment_of(hello: Hello, terms: Terms) -> Commitment:
     return make_commitment(terms, guarantee, records=hello.records, answers=hello.answers, accountant=accountant)
 
 
-def expect_noise_std(
-    terms: Terms, guarantee: Guarantee, *, records: int, answers: int, accountant: Accountant = "pld"
-) -> float:
-    """Of the noise on one training answer of such an owner: that of `make_commitment`, but for its last digits.
+def expect_noise(
+    terms: Terms, owners: Sequence[tuple[int, Guarantee, int]], accountant: Accountant = "pld"
+) -> ExpectedNoise:
+    """Of owners by records, guarantee and answers: what `make_commitment` gives them, but for its last digits.
 
-    For whoever forecasts and has thousands of owners to think of.
+    For whoever forecasts and has thousands of owners to think of; owners alike are worked out once.
     """
+    made = {owner: _expect_noise(terms, *owner, accountant) for owner in set(owners)}
+    return ExpectedNoise(made[owners[0]][0], tuple(made[owner][1] for owner in owners))
+
+
+def _expect_noise(
+    terms: Terms, records: int, guarantee: Guarantee, answers: int, accountant: Accountant
+) -> tuple[float, float]:
+    """The clip, and the deviation of the noise on one training answer."""
     objective, norm = terms.objective(), mechanism_norm(guarantee)
     of_kind = _moments if terms.kind == "moments" else _gradients
-    _, sensitivity, _ = of_kind(terms, objective, records, norm)
     portion = _portion_of_training(_further_questions(terms, objective, records, norm))
-    return expected_noise_std(
+    clip, sensitivity, _ = of_kind(terms, objective, records, norm)
+    return clip, expected_noise_std(
         guarantee, answers=answers, sensitivity=sensitivity, accountant=accountant, portion=portion
     )
 
@@ -170,11 +199,6 @@ def calibrate_gradients(
     norm = mechanism_norm(guarantee)
     sensitivity = of_average_gradient(clip=clip, records=records, parameters=parameters, norm=norm)
     return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
-
-
-def commitment_clip(terms: Terms, norm: Norm) -> float:
-    """The clip that owners keep: the terms', or what no gradient can exceed if that is less."""
-    return _gradients(terms, terms.objective(), 1, norm)[0]
 
 
 def _portion_of_training(further: tuple[_Question, ...]) -> Fraction:

@@ -152,12 +152,12 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         for name, words in _WORDS.items():
             _require_word(name, getattr(self, name), words)
         _require_rule(self.rule)
-        _require_loss(self.loss)
         _leave_unsaid(self)
         if self.loss == "huber":
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
         _require_evaluation(self)
+        _require_loss(self.loss)
 
     @property
     def public(self) -> PublicRows:

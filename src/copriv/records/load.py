@@ -120,15 +120,17 @@ def load_consortium(
     shares = divide(plan.partition, None if names is None else names.take(private), private.size)
     kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
-    owners = tuple(_sample(share, private, features, targets) for share in kept)
-    notices = (
+    before = (
         *parts.notices,
         *_about_columns(left_out, dictionary, plan.features if left_out else 0),
         *_about_target(dictionary),
-        *_about_use(owners),
-        *_about_rows(small, names, private),
     )
-    return Intake(dictionary, _public_sample(parts.public, dictionary), owners, notices)
+    after = _about_rows(small, names, private)
+    public_sample = _public_sample(parts.public, dictionary)
+    places = [(share.name, private[share.rows]) for share in kept]
+    owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
+    used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
+    return Intake(dictionary, public_sample, owners, (*before, *_about_use(used), *after))
 
 
 def take_public(
@@ -239,11 +241,6 @@ def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
             )
 
 
-def _sample(share: Share, private_rows: IntArray, features: FloatArray, targets: FloatArray) -> OwnerSample:
-    rows = private_rows[share.rows]
-    return OwnerSample(share.name, Sample.of_rows(features[rows], targets[rows]))
-
-
 def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | None:
     if public.is_empty():
         return None
@@ -280,14 +277,13 @@ def _about_target(dictionary: Dictionary) -> list[str]:
     return [f"the target {target.name!r} is read as ordinal: {numbered}"]
 
 
-def _about_use(owners: Sequence[OwnerSample]) -> list[str]:
-    """What contributes nothing, for the people at home."""
+def _about_use(owners: Sequence[tuple[str, int, int]]) -> list[str]:
+    """What contributes nothing, for the people at home; of owners by name, records and usable records."""
     notices = []
-    used = {owner.name: int(owner.sample.used.sum()) for owner in owners}
-    unusable = sum(owner.sample.records for owner in owners) - sum(used.values())
+    unusable = sum(records - used for _, records, used in owners)
     if unusable:
         notices.append(f"{unusable:,} private rows have no usable target: they count and contribute nothing")
-    silent = [name for name, count in used.items() if count == 0]
+    silent = [name for name, _, used in owners if used == 0]
     if silent:
         notices.append(f"no record has a usable target, so they contribute nothing but noise: {_list(silent)}")
     return notices

@@ -99,7 +99,7 @@ def figures(run: LocalRun) -> Figures:
     """The figures of a run."""
     terms, findings = run.study.terms, run.findings
     calibration = run.study.commitments[0].calibration
-    spent = spending(run)
+    public, spent = _public(run), spending(run)
     return Figures(
         owners=len(run.intake.owners),
         records=sum(entry.records for entry in spent),
@@ -112,7 +112,7 @@ def figures(run: LocalRun) -> Figures:
         fitness=findings.fitness,
         best_fitness=findings.best_fitness,
         alone=Alone(findings.alone_median, findings.gaining),
-        public=_public(run),
+        public=public,
         spent=spent,
         seconds=run.seconds,
         loss=terms.loss,

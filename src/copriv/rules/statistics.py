@@ -93,9 +93,10 @@ class StatisticsRule:
         records = float(state.told @ np.asarray(self.records))
         if records == 0:
             return np.zeros(self.parameters)
+        lowest = self._noise_level(state) / records
         matrix, vector = unpack_moments(state.total / records, self.parameters, self.norm)
         values, basis = np.linalg.eigh(matrix)
-        raised = np.maximum(values, self._noise_level(state) / records) + self.regularization
+        raised = np.maximum(values, lowest) + self.regularization
         solution = basis @ ((basis.T @ vector) / raised)
         return np.asarray(np.clip(solution, -self.limit, self.limit), dtype=np.float64)
 

@@ -6,8 +6,9 @@ figures are measured on the records themselves: they are for whoever may see all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,12 @@ class Consortium:
 def assemble(intake: Intake, study: TrainingPlan, *, noise: Noise, seed: int, make_ledger: MakeLedger) -> Consortium:
     """Owners with secure noise on their records; or, for a simulation, with seeded noise or none."""
     names = tuple(owner.name for owner in intake.owners)
-    ledgers = tuple(
-        make_ledger(owner, commitment) for owner, commitment in zip(intake.owners, study.commitments, strict=True)
-    )
+    committed = list(zip(intake.owners, study.commitments, strict=True))
+    responders = [_responder(owner.sample, commitment, noise, seed, owner.name) for owner, commitment in committed]
+    ledgers = tuple(make_ledger(owner, commitment) for owner, commitment in committed)
     owners = [
-        Owner(
-            owner.name, study.terms, commitment, _responder(owner.sample, commitment, noise, seed, owner.name), ledger
-        )
-        for owner, commitment, ledger in zip(intake.owners, study.commitments, ledgers, strict=True)
+        Owner(owner.name, study.terms, commitment, responder, ledger)
+        for (owner, commitment), responder, ledger in zip(committed, responders, ledgers, strict=True)
     ]
     return Consortium(names, ledgers, InProcessTransport(owners))
 
@@ -90,11 +89,6 @@ class Watch:
         if iteration.refusal is not None:
             self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
 
-    def recall(self, models: Mapping[int, FloatArray], refusals: Sequence[tuple[str, str]]) -> None:
-        """Take note of what a run had seen before it was interrupted."""
-        self.models.update(models)
-        self.refusals.extend(refusals)
-
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -134,19 +128,18 @@ def measure(
     """Compare the trained model with the best one, with each owner's own and with the public one."""
     joint = Sample.join(samples)
     best = objective.fitness(joint, minimise(objective, joint))
-    done = 0
-
-    def relative(theta: FloatArray) -> float:
-        nonlocal done
-        done += 1
+    public = [] if study.public_model is None else [objective.project(study.public_model)]
+    models = chain([model], public, (minimise(objective, sample) for sample in samples), watch.models.values())
+    relative = []
+    for done, theta in enumerate(models, start=1):
         tell(done, len(samples) + len(watch.models) + 2)
-        return relative_fitness(objective.fitness(joint, theta), best)
-
+        relative.append(relative_fitness(objective.fitness(joint, theta), best))
+    first = 1 + len(public)
     return Findings(
         best_fitness=best,
         fitness=objective.fitness(joint, model),
-        relative=relative(model),
-        public=None if study.public_model is None else relative(objective.project(study.public_model)),
-        alone=tuple(relative(minimise(objective, sample)) for sample in samples),
-        path=tuple((k, relative(theta)) for k, theta in watch.models.items()),
+        relative=relative[0],
+        public=relative[1] if public else None,
+        alone=tuple(relative[first : first + len(samples)]),
+        path=tuple(zip(watch.models, relative[first + len(samples) :], strict=True)),
     )

@@ -55,10 +55,13 @@ class Ledgers:
         if self.resumed or path.exists():
             ledger = SqliteLedger(path)
             ledger.book().require_dataset(self.dataset(owner))
-            return self._marked(ledger)
-        self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
-        return self._marked(SqliteLedger.create(path, genesis))
+        else:
+            self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
+            ledger = SqliteLedger.create(path, genesis)
+        if self.registry is not None:
+            ledger.keep_mark(self.registry.mark(ledger.book().id))
+        return ledger
 
     def check(self, intake: Intake, study: TrainingPlan) -> None:
         """Before anything is written: does every existing ledger have enough left for this study?"""
@@ -68,11 +71,6 @@ class Ledgers:
                 ledger = SqliteLedger(path)
                 _require_room(ledger, commitment, self.dataset(owner))
                 ledger.close()
-
-    def _marked(self, ledger: SqliteLedger) -> SqliteLedger:
-        if self.registry is not None:
-            ledger.keep_mark(self.registry.mark(ledger.book().id))
-        return ledger
 
 
 def dataset_of(request: TrainRequest, records: str | None) -> Dataset:

@@ -19,7 +19,7 @@ from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows, open_table
 from copriv.records.target import TargetChoice
-from copriv.runtime.events import Note, Tell, counting
+from copriv.runtime.events import Note, Progress, Tell, counting
 from copriv.runtime.local_request import Loading, loading_of
 from copriv.vectors import IntArray
 
@@ -80,19 +80,24 @@ def settle_public_rows(loading: Loading, sources: Sources, intake: Intake) -> in
 
 def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     """The table of the user, or a synthetic one, reduced and divided."""
-    choice, partition = _target(loading, sources), _partition(loading, sources)
-    generated = not has_data(loading, sources)
-    public_rows = SYNTHETIC_PUBLIC if generated and loading.public_rows is None else loading.public_rows
-    plan = LoadSpec(choice, partition, loading.features, public_rows, loading.skip)
+    name, (owners, per_owner) = _target_name(loading, sources), _sizes(loading, sources)
+    _require_labels(loading)
+    rows = 0 if has_data(loading, sources) else _synthetic_rows(loading, sources)
+    # Generated loans come oldest first; ten banks lend side by side, not one after another.
+    order = shuffled_rows(rows, loading.seed or 0) if rows else None
+    public, count = _public_table(loading, sources), counting(tell, "reading records")
+    tell(Progress("reading records"))
+    choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
+    partition = Partition(loading.owner_column, owners, per_owner, loading.min_records)
+    plan = LoadSpec(choice, partition, loading.features, _public_rows(loading, sources), loading.skip)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
-    count = counting(tell, "reading records")
-    table = (
-        _synthetic(loading, sources, public_rows or 0) if generated else _open(loading, sources, agreed, notes, count)
-    )
-    # Generated loans come oldest first; ten banks lend side by side, not one after another.
-    order = shuffled_rows(count_rows(table), loading.seed or 0) if loading.shuffle or generated else None
-    public = _public_table(loading, sources)
+    if rows:
+        make = lending_like.generate if loading.synthetic == "lending" else hospital_like.generate
+        table = make(rows, seeded(loading.seed or 0, "records")).lazy()
+    else:
+        table = _open(loading, sources, agreed, notes, count)
+        order = shuffled_rows(count_rows(table), loading.seed or 0) if loading.shuffle else None
     intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count)
     return replace(intake, notices=(*notes, *intake.notices))
 
@@ -138,21 +143,14 @@ def _key(loading: Loading) -> bytes:
     return msgspec.json.encode((plain, [(file.st_size, file.st_mtime_ns, file.st_ino) for file in files]), enc_hook=str)
 
 
-def _target(loading: Loading, sources: Sources) -> TargetChoice:
-    choice = TargetChoice(
-        name=_target_name(loading, sources),
-        ordinal=loading.ordinal,
-        positive_above=loading.positive_above,
-        labels=loading.loss == "logistic",
-        positive=loading.positive,
-    )
-    if loading.positive_above is not None and not choice.labels:
+def _require_labels(loading: Loading) -> None:
+    """Refuse a threshold for labels where the loss has none."""
+    if loading.positive_above is not None and loading.loss != "logistic":
         raise BadInput(
             "--positive-above makes labels of the target, which only the logistic loss uses",
             remedy="add --loss logistic, or leave it out",
             value=loading.positive_above,
         )
-    return choice
 
 
 def _target_name(loading: Loading, sources: Sources) -> str:
@@ -163,14 +161,26 @@ def _target_name(loading: Loading, sources: Sources) -> str:
     return loading.target
 
 
-def _partition(loading: Loading, sources: Sources) -> Partition:
+def _sizes(loading: Loading, sources: Sources) -> tuple[int | None, int | None]:
+    """How many owners of how many records, where rows are divided by number; generated ones by default."""
     owners, per_owner = loading.owners, loading.records_per_owner
-    generated = not has_data(loading, sources) and loading.owner_column is None
-    if generated and owners is None:
-        owners = SYNTHETIC_OWNERS
-    if generated and per_owner is None:
-        per_owner = SYNTHETIC_RECORDS
-    return Partition(loading.owner_column, owners, per_owner, loading.min_records)
+    if has_data(loading, sources) or loading.owner_column is not None:
+        return owners, per_owner
+    return SYNTHETIC_OWNERS if owners is None else owners, SYNTHETIC_RECORDS if per_owner is None else per_owner
+
+
+def _public_rows(loading: Loading, sources: Sources) -> int | None:
+    """How many of the last rows are public; None for what fits the table."""
+    if loading.public_rows is None and not has_data(loading, sources):
+        return SYNTHETIC_PUBLIC
+    return loading.public_rows
+
+
+def _synthetic_rows(loading: Loading, sources: Sources) -> int:
+    """As many generated rows as the owners and the public need."""
+    owners, per_owner = _sizes(loading, sources)
+    public = 0 if has_public(loading, sources) else _public_rows(loading, sources) or 0
+    return (owners or SYNTHETIC_OWNERS) * (per_owner or SYNTHETIC_RECORDS) + public
 
 
 def _open(
@@ -190,12 +200,3 @@ def _public_table(loading: Loading, sources: Sources) -> pl.LazyFrame | None:
     if sources.public is not None:
         return sources.public.table
     return None if loading.public is None else open_table(loading.public, loading.format())
-
-
-def _synthetic(loading: Loading, sources: Sources, public_rows: int) -> pl.LazyFrame:
-    """As many generated rows as the owners and the public need."""
-    partition = _partition(loading, sources)
-    private = (partition.owners or SYNTHETIC_OWNERS) * (partition.records_per_owner or SYNTHETIC_RECORDS)
-    make = lending_like.generate if loading.synthetic == "lending" else hospital_like.generate
-    rows = private + (0 if has_public(loading, sources) else public_rows)
-    return make(rows, seeded(loading.seed or 0, "records")).lazy()

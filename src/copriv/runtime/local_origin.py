@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 from copriv.learner.public_rows import public_rows_beside
 from copriv.owner.entries import Enrolled
-from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.training_plan import TrainingPlan
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.records.load import Intake
-from copriv.runtime.local import Consortium
 from copriv.runtime.local_load import Sources
 from copriv.runtime.local_request import TrainRequest
 
@@ -32,13 +30,10 @@ def origin_of(request: TrainRequest, sources: Sources, name: str, intake: Intake
     return Origin(terms.name or plain(name), terms.learner or LEARNER, _public_rows(request, sources, intake, terms))
 
 
-def enroll(consortium: Consortium, study: TrainingPlan, origin: Origin, who: str) -> None:
-    """Put the run on record in every ledger that lasts, by its name, before anything is charged to it."""
+def enrolled_by(who: str, study: TrainingPlan, origin: Origin) -> Enrolled:
+    """What ledgers keep of a run, by its name, before anything is charged to it."""
     terms = study.terms
-    enrolled = Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public)
-    for ledger in consortium.ledgers:
-        if isinstance(ledger, SqliteLedger):
-            ledger.enroll(enrolled)
+    return Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public)
 
 
 def _public_rows(request: TrainRequest, sources: Sources, intake: Intake, terms: Terms) -> PublicRows:

@@ -6,7 +6,6 @@ that a run that was killed can be resumed.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
 from copriv.owner.registry import Registry
+from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.from_terms import plan_from_terms
 from copriv.planning.training_plan import Noise, TrainingPlan, design
 from copriv.protocol.commitment import weakest
@@ -33,10 +33,10 @@ from copriv.runtime.local_dataset import DatasetSpending, charge, check_payment
 from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
 from copriv.runtime.local_load import Sources, has_data, settle_public_rows, tell_reading
-from copriv.runtime.local_origin import Origin, enroll, origin_of
+from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
 from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
-from copriv.runtime.local_spec import check_guarantee, check_names, make_spec
+from copriv.runtime.local_spec import check_request, make_spec
 from copriv.runtime.local_study import add_public_rows, open_study, settle
 from copriv.vectors import FloatArray
 
@@ -159,8 +159,7 @@ def reopen(folder: Path, sources: Sources, person: Person, tell: Tell) -> Job:
 def run_local(job: Job) -> LocalRun:
     """The whole of a run; whoever calls closes its ledgers."""
     started = time.perf_counter()
-    check_guarantee(job.request)
-    check_names(job.request)
+    check_request(job.request)
     job, intake, study = _prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
@@ -251,10 +250,13 @@ def _gather(
         make(job.folder)
         if job.noise == "secure":
             _keep_start(job.folder, job.request, study)
+    enrolled = enrolled_by(job.person.name, study, origin)
     consortium = assemble(intake, study, noise=job.noise, seed=job.request.seed or 0, make_ledger=ledgers.make)
     for ledger in consortium.ledgers:
         stack.callback(ledger.close)
-    enroll(consortium, study, origin, job.person.name)
+    for ledger in consortium.ledgers:
+        if isinstance(ledger, SqliteLedger):
+            ledger.enroll(enrolled)
     return consortium
 
 
@@ -273,20 +275,19 @@ def _keep_start(folder: Path, request: TrainRequest, study: TrainingPlan) -> Non
         folder / "checkpoint.sqlite",
         run=f"{secure().getrandbits(64):016x}",
         terms=study.terms.digest(),
-        schedule=_schedule_digest(study),
+        schedule=study.trace.digest(),
     ).close()
 
 
 def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch, FloatArray]:
     """Meet owner after owner; with secure noise, from and to the checkpoint."""
-    total = len(study.trace)
-    watch = Watch(total)
     checkpoint = Checkpoint(job.require_folder() / "checkpoint.sqlite") if job.noise == "secure" else None
-    position = None
+    total = len(study.trace)
+    watch, position = Watch(total), None
     if checkpoint is not None:
-        checkpoint.require(terms=study.terms.digest(), schedule=_schedule_digest(study))
+        checkpoint.require(terms=study.terms.digest(), schedule=study.trace.digest())
         position = checkpoint.position(study.rule)
-        watch.recall(checkpoint.models(), checkpoint.refusals())
+        watch = Watch(total, models=checkpoint.models(), refusals=checkpoint.refusals())
     model = study.rule.model(study.rule.begin() if position is None else position.state)
     name = "simulation" if checkpoint is None else checkpoint.run
     for iteration in run(consortium, study, name, position):
@@ -304,7 +305,3 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
 def _tell_meeting(tell: Tell, iteration: Iteration[Any]) -> None:
     number, owner, refusal = iteration.number, iteration.query.owner, iteration.refusal
     tell(Answered(number, owner) if refusal is None else Refused(number, owner, refusal.reason))
-
-
-def _schedule_digest(study: TrainingPlan) -> str:
-    return hashlib.sha256(study.trace.to_json()).hexdigest()

@@ -40,19 +40,15 @@ def make_spec(request: TrainRequest, intake: Intake) -> TrainingSpec:
     )
 
 
-def check_names(request: TrainRequest) -> None:
-    """Catch a rule or a loss that nobody knows before a large table is read."""
-    if request.rule != "auto":
-        resolve(request.rule)
-    choose(request.loss, request.huber_threshold)
-
-
-def check_guarantee(request: TrainRequest) -> None:
-    """Catch a bad promise before a large table is read."""
+def check_request(request: TrainRequest) -> None:
+    """Catch a bad promise, and a rule or a loss that nobody knows, before a large table is read."""
     if request.epsilon is not None and request.epsilons is not None:
         raise BadInput("--epsilon and --epsilons are both given", remedy="give one of them", value=request.epsilon)
     for epsilon in _said(request):
         Guarantee.of(epsilon, request.delta)
+    if request.rule != "auto":
+        resolve(request.rule)
+    choose(request.loss, request.huber_threshold)
 
 
 def _rule(request: TrainRequest) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -45,6 +46,10 @@ class Trace:
     def of(cls, times: list[float], owners_met: list[int], *, owners: int) -> Trace:
         """From the two sequences t_k and i_k."""
         return cls(owners, tuple(Meeting(t, i) for t, i in zip(times, owners_met, strict=True)))
+
+    def digest(self) -> str:
+        """SHA-256 of the meetings, by which a run knows its schedule again."""
+        return hashlib.sha256(self.to_json()).hexdigest()
 
     @classmethod
     def from_json(cls, text: bytes) -> Trace:

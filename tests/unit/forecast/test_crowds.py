@@ -10,8 +10,8 @@ from copriv.forecast.moments_paper import follow_paper
 from copriv.forecast.owner_groups import OwnerGroups
 from copriv.forecast.owner_quadrature import condense, condense_but_the_loudest, gauss
 from copriv.forecast.spectrum import Spectrum
+from copriv.forecast.step_search import best_step
 from copriv.losses.quadratic import SufficientStatistics
-from copriv.planning.screen import best_step
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.schedule.poisson import availability

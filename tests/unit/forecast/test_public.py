@@ -10,6 +10,8 @@ from copriv.forecast import public
 from copriv.forecast.forecast import Forecast, jackknife
 from copriv.forecast.newton import best_prediction
 from copriv.forecast.public import PublicView
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.step_search import best_step, step_search
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
@@ -17,11 +19,8 @@ from copriv.losses.passes import gradient_norms
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.planning.expectation import step_search
 from copriv.planning.outline import outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.scenario import Scenario
-from copriv.planning.screen import best_step
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.settle import draft_averaged, draft_paper
 from copriv.planning.training_spec import TrainingSpec
@@ -167,8 +166,8 @@ def test_newton_is_forecast_by_its_prospect():
     spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
     outline = outline_of(who, EVIDENCE, spec)
     found = choose_candidate(outline)
-    draft = outline.terms("newton", horizon=6, clip=1.0, step=0.0)
-    units = {k: outline.unit_noise(draft, (k,) * 6) for k in (1, 2)}
+    draft = outline.setting("newton", (1,) * 6, clip=1.0, step=0.0)
+    units = {k: draft.answering(k).unit_noise for k in (1, 2)}
     plan = best_prediction(VIEW.sample, OBJECTIVE, records=who.records, deviations=units, norm=Norm.L1)
     assert (found.clip, found.answers) == (plan.clip, plan.answers)
     assert found.relative_fitness == pytest.approx(plan.cost, rel=1e-9)

@@ -6,19 +6,19 @@ import msgspec
 import numpy as np
 import pytest
 
+from copriv.forecast.at_setting import cost_of_differences
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.choose import choose as choose_loss
 from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
-from copriv.planning import expectation
 from copriv.planning.expectation import expect, with_standard_error
 from copriv.planning.outline import outline_of
-from copriv.planning.public_evidence import PublicEvidence
 from copriv.planning.public_simulation import simulate_on_public
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import work_out
-from copriv.planning.training_plan import commit
 from copriv.planning.training_spec import TrainingSpec
-from copriv.planning.tuning import public_model
+from copriv.protocol.commitment import make_commitments
 
 SPEC = TrainingSpec(guarantees=(), regularization=1e-4, horizon=150, limit=50.0)
 
@@ -33,7 +33,7 @@ def public():
 
 def evidence_of(public, limit=50.0, loss="squared", threshold=0.0):
     kind = choose_loss(loss, threshold)
-    return PublicEvidence(public, Objective(kind, 1e-4, limit), public_model(kind, 1e-4, public))
+    return PublicEvidence(public, Objective(kind, 1e-4, limit), minimise_freely(kind, 1e-4, public))
 
 
 def candidate(public, scenario, evidence=None, **changes):
@@ -48,9 +48,10 @@ def candidate(public, scenario, evidence=None, **changes):
 def test_the_noise_is_that_of_the_commitment(public, rule, delta):
     scenario = Scenario((1500, 300, 700), epsilon=(0.7, 1, 2), delta=delta)
     _, found = candidate(public, scenario, rule=rule, clip=None if rule == "statistics" else 0.25, step=0.1, answers=7)
-    promised = [commitment.calibration.mechanism.noise_std for commitment in commit(found.setting)]
+    commitments = make_commitments(found.setting.terms, found.setting.owners, found.setting.accountant)
+    promised = [commitment.calibration.mechanism.noise_std for commitment in commitments]
     np.testing.assert_allclose(found.setting.noise_std, promised, rtol=1e-6)
-    assert commit(found.setting)[0].clip == found.setting.clip
+    assert commitments[0].clip == found.setting.clip
 
 
 @pytest.mark.parametrize("rule", ["paper", "averaged"])
@@ -59,9 +60,7 @@ def test_where_nothing_binds_a_simulation_agrees_with_the_moments(public, rule):
     outline, found = candidate(public, scenario, rule=rule, clip=2.0, step=0.5)
     assert not found.forecast.caveats
     acted = simulate_on_public(found.setting, outline.evidence, (), 200, 1)
-    more = expectation._cost_of_differences(
-        found.setting, outline.evidence, outline.evidence.view.landscape(scenario.total)
-    )
+    more = cost_of_differences(found.setting, outline.evidence)
     assert acted.relative_fitness + more == pytest.approx(found.relative_fitness, rel=0.15)
     assert acted.deviation == pytest.approx(found.forecast.deviation, rel=0.35)
 

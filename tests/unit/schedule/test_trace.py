@@ -46,3 +46,9 @@ def test_a_horizon_of_nothing_is_refused():
 def test_a_single_owner_is_always_asked():
     assert likely_answers(1.0, 7) == 7
     assert likely_answers(1e-6, 7) == 1
+
+
+def test_another_schedule_has_another_digest():
+    trace = Trace.of([0.0, 0.5], [1, 0], owners=2)
+    assert trace.digest() == Trace.from_json(trace.to_json()).digest()
+    assert trace.digest() != Trace.of([0.0, 0.5], [0, 1], owners=2).digest()

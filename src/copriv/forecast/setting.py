@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import msgspec
 
 from copriv.forecast.owner_groups import OwnerGroups
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import mechanism_norm
 from copriv.privacy.guarantee import Guarantee
-from copriv.protocol.commitment import commitment_clip, expect_noise_std
+from copriv.protocol.commitment import ExpectedNoise, expect_noise
 from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import CentralStep, PaperRule
 from copriv.rules.registry import resolve
 from copriv.schedule.poisson import availability
-from copriv.simulation.quadratic import NoiseKind
 from copriv.vectors import Norm
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setting:
     """A rule and its numbers, for owners of these sizes and promises.
 
@@ -47,21 +49,36 @@ class Setting:
         return mechanism_norm(self.guarantees[0])
 
     @property
-    def mechanism(self) -> NoiseKind:
+    def mechanism(self) -> Literal["laplace", "gaussian"]:
         """What the noise is called."""
         return "laplace" if self.guarantees[0].pure else "gaussian"
 
     @property
+    def owners(self) -> list[tuple[int, Guarantee, int]]:
+        """Each by its records, what it promises, and its most answers."""
+        return list(zip(self.records, self.guarantees, self.answers, strict=True))
+
+    @cached_property
+    def noise(self) -> ExpectedNoise:
+        """The clip that owners keep, and the noise of each on one answer."""
+        return expect_noise(self.terms, self.owners, self.accountant)
+
+    @property
     def clip(self) -> float:
         """The most that one record's gradient counts."""
-        return commitment_clip(self.terms, self.norm)
+        return self.noise.clip
 
     @property
     def noise_std(self) -> tuple[float, ...]:
         """Of each owner's noise on one answer."""
-        return noise_of(self.terms, self.records, self.guarantees, self.answers, self.accountant)
+        return self.noise.noise_std
 
     @property
+    def unit_noise(self) -> tuple[float, ...]:
+        """The deviation of each owner's noise if the clip were 1."""
+        return tuple(noise_std / self.noise.clip for noise_std in self.noise.noise_std)
+
+    @cached_property
     def by_clock(self) -> tuple[float, ...]:
         """γ_i, the probability that the next meeting is with owner i."""
         return tuple(availability(self.rates or (1.0,) * len(self.records)).tolist())
@@ -73,6 +90,14 @@ class Setting:
             return self.by_clock
         total = sum(self.answers)
         return tuple(most / total for most in self.answers)
+
+    def at(self, *, clip: float, step: float) -> Setting:
+        """The same with another clip and step."""
+        return replace(self, terms=msgspec.structs.replace(self.terms, clip=clip, step=step))
+
+    def answering(self, most: int) -> Setting:
+        """The same with so many answers of each owner."""
+        return replace(self, answers=(most,) * len(self.records))
 
     def groups(self) -> OwnerGroups:
         """Owners by kind, with how far their records' gradients stray."""
@@ -98,19 +123,3 @@ class Setting:
         return AveragedRule(
             terms.parameters, self.records, terms.step, terms.horizon, terms.regularization, terms.limit
         )
-
-
-def noise_of(
-    terms: Terms,
-    records: Sequence[int],
-    guarantees: Sequence[Guarantee],
-    answers: Sequence[int],
-    accountant: Accountant,
-) -> tuple[float, ...]:
-    """The deviation of each owner's noise on one answer."""
-    owners = list(zip(records, guarantees, answers, strict=True))
-    made = {
-        (size, guarantee, most): expect_noise_std(terms, guarantee, records=size, answers=most, accountant=accountant)
-        for size, guarantee, most in set(owners)
-    }
-    return tuple(made[owner] for owner in owners)

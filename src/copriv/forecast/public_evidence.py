@@ -23,20 +23,14 @@ class PublicEvidence:
 
     def __init__(self, sample: Sample, objective: Objective, model: FloatArray) -> None:
         self.sample, self.objective, self.model = sample, objective, model
+        # The public model, in the box.
+        self.start = objective.project(model)
+        # Whether the rows are more than the numbers of a model, also without one group of them.
+        self.enough = sample.records * (GROUPS - 1) // GROUPS > sample.parameters
         # By norm; and by norm and clip.
         self.newton = cache(self._newton)
         self.newton_at = cache(self._newton_at)
         self.newton_rests = cache(self._newton_rests)
-
-    @cached_property
-    def start(self) -> FloatArray:
-        """The public model, in the box."""
-        return self.objective.project(self.model)
-
-    @cached_property
-    def enough(self) -> bool:
-        """Whether the rows are more than the numbers of a model, also without one group of them."""
-        return self.sample.records * (GROUPS - 1) // GROUPS > self.sample.parameters
 
     @cached_property
     def view(self) -> PublicView:

@@ -1,0 +1,112 @@
+"""The forecast of a setting from public rows alone: by closed form for public Newton, by moments for steps.
+
+It depends on the setting and the public rows, and on nothing else: whoever asks is told the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.forecast.forecast import Forecast, spread_of_rests
+from copriv.forecast.moment_path import MomentPath
+from copriv.forecast.newton import NewtonPrediction
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.forecast.setting import Setting
+from copriv.forecast.spectrum import Spectrum
+from copriv.forecast.statistics import costs_of_rests
+from copriv.forecast.step_search import step_search
+from copriv.losses.squared import SquaredLoss
+from copriv.schedule.poisson import likely_answers
+
+# More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
+_CLIPPED = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class MomentForecast:
+    """What moments say of a setting: E ψ, its deviation, and what would bind and so make them wrong."""
+
+    expected: float
+    deviation: float
+    caveats: tuple[str, ...]
+
+
+def best_newton(
+    draft: Setting, evidence: PublicEvidence, choices: Sequence[int], clip: float | None
+) -> NewtonPrediction:
+    """The clip and the number of answers with the least expected ψ; at this clip, if there is one."""
+    units = {most: draft.answering(most).unit_noise for most in choices}
+    ahead = evidence.newton(draft.norm) if clip is None else evidence.newton_at(draft.norm, clip)
+    return ahead.best(draft.records, units, draft.heterogeneity)
+
+
+def expect_newton(setting: Setting, evidence: PublicEvidence) -> Forecast:
+    """Public Newton at a setting."""
+    ahead = evidence.newton(setting.norm)
+    known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip)
+    best = known.best(setting.records, {setting.answers[0]: setting.unit_noise}, setting.heterogeneity)
+    return Forecast(best.cost, best.deviation, 0.0)
+
+
+def expect_moments(setting: Setting, evidence: PublicEvidence) -> MomentForecast:
+    """Algorithm 1 or averaged steps at a setting, by moments."""
+    landscape = evidence.view.landscape(sum(setting.records))
+    path = step_search(setting, evidence).follow(landscape, setting.terms.step)
+    caveats = _caveats(setting, evidence, path, landscape)
+    expected = float(path.expected(landscape)[-1])
+    return MomentForecast(expected, math.nan if caveats else float(path.deviation(landscape)[-1]), caveats)
+
+
+def relative_error(setting: Setting, evidence: PublicEvidence, chance: np.random.Generator) -> float:
+    """The standard error over what it is of, by closed form, moments or the noise that `chance` draws; at most 1."""
+    if setting.terms.rule == "newton":
+        units = {setting.answers[0]: setting.unit_noise}
+        rests = evidence.newton_rests(setting.norm, setting.clip)
+        costs = [rest.best(setting.records, units, setting.heterogeneity).cost for rest in rests]
+    elif setting.terms.rule == "statistics":
+        costs = costs_of_rests(setting, evidence, chance)
+    else:
+        search, total = step_search(setting, evidence), sum(setting.records)
+        costs = [search.end(rest.landscape(total), setting.terms.step) for rest in evidence.view.rests]
+    if not all(map(math.isfinite, costs)):
+        return 1.0
+    return min(spread_of_rests(costs) / (sum(costs) / len(costs)), 1.0)
+
+
+def cost_of_differences(setting: Setting, evidence: PublicEvidence) -> float:
+    """By how much moments rise because owners differ by sampling."""
+    landscape = evidence.view.landscape(sum(setting.records))
+    apart, same = (step_search(setting, evidence, alike=alike) for alike in (False, True))
+    costs = [search.follow(landscape, setting.terms.step).end(landscape) for search in (apart, same)]
+    return max(costs[0] - costs[1], 0.0)
+
+
+def _caveats(setting: Setting, evidence: PublicEvidence, path: MomentPath, landscape: Spectrum) -> tuple[str, ...]:
+    """What would bind, and so make moments wrong."""
+    objective, terms = evidence.objective, setting.terms
+    if not isinstance(objective.loss, SquaredLoss):
+        return (f"moments are of the squared loss, and this is the {objective.loss.name} loss",)
+    found = []
+    reach = path.reach(landscape)
+    if not reach <= objective.limit:
+        found.append(f"the box binds: models would reach {reach:.3g} and may not exceed {objective.limit:.3g}")
+    lost = evidence.view.lost_to_clip(setting.clip, setting.norm, _strayed(path, landscape))
+    if not lost <= _CLIPPED:
+        found.append(f"the clip binds: it would take {lost:.1%} of the gradients' length")
+    if terms.rule == "paper":
+        capped = zip(setting.answers, setting.by_clock, strict=True)
+        if any(most < likely_answers(gamma, terms.horizon) for most, gamma in set(capped)):
+            found.append("owners would be asked more often than they answer")
+    elif setting.rates is not None and len(set(setting.rates)) > 1:
+        found.append("owners with faster clocks would answer earlier")
+    return tuple(found)
+
+
+def _strayed(path: MomentPath, landscape: Spectrum) -> np.ndarray:
+    """The covariance of models on the way."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(landscape.basis * np.max(path.wander, axis=1) @ landscape.basis.T / 2)
