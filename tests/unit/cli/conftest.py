@@ -1,4 +1,6 @@
+import io
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
 import pytest
@@ -26,5 +28,22 @@ def copriv(monkeypatch, capsys, tmp_path):
             command.main()
         captured = capsys.readouterr()
         return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def copriv_once():
+    """Run the command line in a folder that outlives a test, for what several tests look at."""
+
+    def call(folder, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(folder)
+            patch.setenv("COLUMNS", "200")
+            patch.setattr(sys, "argv", ["copriv", *map(str, arguments)])
+            with pytest.raises(SystemExit) as stopped:
+                command.main()
+        return Outcome(int(stopped.value.code or 0), out.getvalue(), err.getvalue())
 
     return call

@@ -1,6 +1,7 @@
 """`copriv predict` and `copriv generate`."""
 
 import json
+import shutil
 
 import polars as pl
 import pytest
@@ -21,11 +22,26 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture
-def loans(copriv, tmp_path):
-    outcome = copriv("generate", "lending", "--rows", 6000, "--out", "loans.csv", "--json")
+@pytest.fixture(scope="module")
+def made(copriv_once, tmp_path_factory):
+    """A folder with generated loans and a model trained on them."""
+    folder = tmp_path_factory.mktemp("made")
+    outcome = copriv_once(folder, "generate", "lending", "--rows", 6000, "--out", "loans.csv", "--json")
     assert json.loads(outcome.out)["rows"] == 6000
-    return tmp_path / "loans.csv"
+    words = ("--target", "int_rate", "--shuffle", *ARGUMENTS, "--out", "run")
+    outcome = copriv_once(folder, "train", "--data", "loans.csv", *words)
+    assert outcome.code == 0, outcome.err
+    return folder
+
+
+@pytest.fixture
+def loans(made, tmp_path):
+    return shutil.copy(made / "loans.csv", tmp_path)
+
+
+@pytest.fixture
+def model(made, loans, tmp_path):
+    return shutil.copytree(made / "run", tmp_path / "run") / "model.json"
 
 
 @pytest.fixture
@@ -44,13 +60,6 @@ def quick(copriv, tmp_path):
         return tmp_path / "few" / "model.json"
 
     return call
-
-
-@pytest.fixture
-def model(copriv, loans, tmp_path):
-    outcome = copriv("train", "--data", loans, "--target", "int_rate", "--shuffle", *ARGUMENTS, "--out", "run")
-    assert outcome.code == 0, outcome.err
-    return tmp_path / "run" / "model.json"
 
 
 def test_predictions_are_in_the_targets_unit_and_better_than_the_mean(copriv, model, loans, tmp_path):
