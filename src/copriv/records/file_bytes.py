@@ -27,10 +27,17 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_MARKS = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 
 
-def open_text(path: Path, encoding: str | None, tell: Tell) -> Source:
-    """The file itself if it is plain UTF-8, or else its text as UTF-8; one that cannot be unpacked is refused."""
+def open_text(path: Path, encoding: str | None, tell: Tell, *, header: bool = True) -> Source:
+    """The file itself if it is plain UTF-8, or else its text as UTF-8; one that cannot be unpacked is refused.
+
+    Args:
+        path: the file.
+        encoding: as the user says it; a byte order mark before a header wins.
+        tell: is told how many bytes of how many are read.
+        header: whether the first line is no record; if it is one, its first bytes say nothing about the others.
+    """
     try:
-        found = _encoding(path, encoding)
+        found = _marked_encoding(path, encoding) if header else _said_encoding(encoding)
         packed = path.suffix.lower() == PACKED
         return path if found == "utf-8" and not packed else _convert(path, found, tell)
     except (OSError, EOFError, zlib.error) as problem:
@@ -70,8 +77,13 @@ def _file(source: Source) -> IO[bytes]:
     return source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _encoding(path: Path, given: str | None) -> str:
-    """A byte order mark says it, or else the user does, or else it is UTF-8."""
+def _said_encoding(given: str | None) -> str:
+    """The user says it, or else it is UTF-8; UTF-16 is little endian if nothing else is said."""
+    return "utf-16-le" if given == "utf-16" else given or "utf-8"
+
+
+def _marked_encoding(path: Path, given: str | None) -> str:
+    """A byte order mark says it, or else the user does."""
     with path.open("rb") as file:
         start = _unpacked(path, file).read(4)
     if start.startswith(_UTF32_MARKS):
@@ -80,7 +92,7 @@ def _encoding(path: Path, given: str | None) -> str:
         return "utf-8"
     if start.startswith(_UTF16_MARKS):
         return "utf-16"
-    return "utf-16-le" if given == "utf-16" else given or "utf-8"
+    return _said_encoding(given)
 
 
 def _convert(path: Path, encoding: str, tell: Tell) -> bytes:

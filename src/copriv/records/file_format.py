@@ -27,7 +27,7 @@ class FileFormat(msgspec.Struct, frozen=True):
     """How a file is written. What is None is seen from its name, its first bytes and its header line.
 
     Args:
-        encoding: of CSV and JSON lines: utf-8, utf-16, or one of single bytes; a byte order mark in the file wins.
+        encoding: of CSV and JSON lines: utf-8, utf-16, or one of single bytes; a byte order mark of CSV wins.
         delimiter: between the cells of CSV: one character.
         decimal: in the numbers of CSV: a point or a comma.
         dates: how days in texts are written, as in strftime; 2012-05-31 is read besides.

@@ -49,10 +49,10 @@ def open_json_lines(
     Args:
         path: the file.
         names: the columns to read, if they are known.
-        encoding: if it is not UTF-8.
+        encoding: if it is not UTF-8; no byte order mark says it, as the first bytes belong to a record.
         tell: is told how many bytes of how many are read.
     """
-    lines = read_lines(open_text(path, encoding, tell), tell)
+    lines = read_lines(open_text(path, encoding, tell, header=False), tell)
     wanted, batches, broken, seen = set(names), [], 0, set[str]()
     while rows := [_record(line) for line in islice(lines, _BATCH)]:
         broken += sum(row is None for row in rows)

@@ -1,11 +1,15 @@
 """JSON lines: a line is a record whatever it holds, and its names shape nothing but itself."""
 
+import gzip
 import json
 
 import numpy as np
 import pytest
 
 from copriv.errors import BadTable
+from copriv.records import json_lines
+from copriv.records.file_bytes import open_text
+from copriv.records.file_format import parse_format
 from copriv.records.json_lines import open_json_lines
 from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
@@ -85,3 +89,51 @@ def test_a_private_record_with_names_of_its_own_changes_no_other(tmp_path):
             kept = slice(1 if place == 0 else 0, None)
             assert one.sample.columns[:, kept].tobytes() == other.sample.columns[:, kept].tobytes()
             assert one.sample.targets[kept].tobytes() == other.sample.targets[kept].tobytes()
+
+
+_STARTS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+
+
+def _changed_by_first_record(folder, encoding, suffix):
+    """The starts of the first record that change how any other record is read, or how many there are."""
+    name = "r\xf8d"
+    rest = [json.dumps({"color": name, "size": size}, ensure_ascii=False).encode(encoding) for size in range(5)]
+    form, changed = parse_format(encoding=encoding), []
+    for start in _STARTS:
+        for first in (start, start + b"{}", start + b'{"color": "x"}'):
+            path, text = folder / f"table{suffix}", b"\n".join([first, *rest]) + b"\n"
+            path.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
+            try:
+                rows = open_table(path, form, names=["color", "size"]).collect().rows()
+            except BadTable:
+                rows = []
+            if len(rows) != 6 or rows[1:] != [(name, str(size)) for size in range(5)]:
+                changed.append(first)
+    return changed
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252"])
+def test_the_first_bytes_of_the_first_record_change_no_other(tmp_path, monkeypatch, encoding, suffix):
+    """The twin takes them for a byte order mark, as it is right for a file with a header."""
+    assert _changed_by_first_record(tmp_path, encoding, suffix) == []
+    monkeypatch.setattr(
+        json_lines, "open_text", lambda path, encoding, tell, **_: open_text(path, encoding, tell, header=True)
+    )
+    assert len(_changed_by_first_record(tmp_path, encoding, suffix)) >= 10
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8"])
+def test_a_mark_is_no_part_of_the_first_record(tmp_path, encoding):
+    written = {"utf-16": "utf-16-le"}.get(encoding, encoding)
+    path = tmp_path / "table.jsonl"
+    path.write_bytes('\ufeff{"a": "\xf8"}\n{"a": "2"}\n'.encode(written))
+    assert open_table(path, parse_format(encoding=encoding)).collect()["a"].to_list() == ["\xf8", "2"]
+
+
+def test_utf_16_that_nobody_says_is_records_of_nothing(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_bytes('\ufeff{"a": 1}\n{"a": 2}\n'.encode("utf-16-le"))
+    notes = []
+    assert open_table(path, names=["a"], note=notes.append).collect()["a"].to_list() == [None] * 3
+    assert any("that are no JSON object: 3" in note for note in notes)
