@@ -138,6 +138,8 @@ def request_from(loading: Loading, epsilon: Each | None, settings: Mapping[str, 
     """What a training asks of the runtime."""
     known = {name: getattr(loading, name) for name in Loading.__struct_fields__}
     asked = {name: value for name, value in _plain(settings).items() if name not in ("tell", "ask")}
+    if loading.shuffle and "seed" in asked:
+        asked["shuffle_seed"] = loading.rows_seed
     if asked.get("rates") is not None:
         asked |= {"given_rates": _many(asked["rates"], float), "rates": None}
     if asked.get("budget") is not None:

@@ -184,10 +184,13 @@ def _require_known(grid: Mapping[str, Any]) -> None:
 
 
 def _request(data: Data, settings: Mapping[str, Any]) -> TrainRequest:
-    """What a cell asks of the runtime: some settings are about the table, the others about the training."""
-    reading = {name: value for name, value in settings.items() if name in Reading.__annotations__ and name != "seed"}
+    """What a cell asks of the runtime: some settings are about the table, the others about the training.
+
+    A seed is about both: here, as on the command line, rows are shuffled by it, too.
+    """
+    reading = {name: value for name, value in settings.items() if name in Reading.__annotations__}
     table = {name: value for name, value in settings.items() if name in _OF_TABLE}
-    rest = {name: value for name, value in settings.items() if name not in {*reading, *table, "epsilon"}}
+    rest = {name: value for name, value in settings.items() if name not in {*reading, *table, "epsilon"} - {"seed"}}
     asked = replace(data, reading=Reading(**(data.reading | reading)), **table)  # type: ignore[typeddict-item]
     return request_from(asked.loading(settings.get("loss", "squared")), settings.get("epsilon"), rest)
 

@@ -82,7 +82,7 @@ def dataset_of(request: TrainRequest, records: str | None) -> Dataset:
     """
     if records is None:
         return lambda owner: fingerprint_of_sample(owner.sample)
-    order = f"shuffled by {request.seed}" if request.shuffle else "in order"
+    order = f"shuffled by {request.rows_seed}" if request.shuffle else "in order"
     public = "none" if request.public else str(request.public_rows)
     division = f"{request.owner_column}|{request.owners}|{request.records_per_owner}|{order}|{public}"
     return lambda owner: hashlib.sha256(f"{records}|{division}|{owner.name}".encode()).hexdigest()

@@ -84,7 +84,7 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     _require_labels(loading)
     rows = 0 if has_data(loading, sources) else _synthetic_rows(loading, sources)
     # Generated loans come oldest first; ten banks lend side by side, not one after another.
-    order = shuffled_rows(rows, loading.seed or 0) if rows else None
+    order = shuffled_rows(rows, loading.rows_seed) if rows else None
     public, count = _public_table(loading, sources), counting(tell, "reading records")
     tell(Progress("reading records"))
     choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
@@ -94,10 +94,10 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     notes: list[str] = []
     if rows:
         make = lending_like.generate if loading.synthetic == "lending" else hospital_like.generate
-        table = make(rows, seeded(loading.seed or 0, "records")).lazy()
+        table = make(rows, seeded(loading.rows_seed, "records")).lazy()
     else:
         table = _open(loading, sources, agreed, notes, count)
-        order = shuffled_rows(count_rows(table), loading.seed or 0) if loading.shuffle else None
+        order = shuffled_rows(count_rows(table), loading.rows_seed) if loading.shuffle else None
     intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count)
     return replace(intake, notices=(*notes, *intake.notices))
 
@@ -107,7 +107,7 @@ def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
     for notice in intake.notices:
         tell(Note(notice))
     if loading.shuffle:
-        tell(Note(f"rows shuffled with seed {loading.seed or 0}"))
+        tell(Note(f"rows shuffled with seed {loading.rows_seed}"))
 
 
 def read_dictionary(path: Path) -> Dictionary:

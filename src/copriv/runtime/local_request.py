@@ -40,6 +40,12 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     delimiter: str | None = None
     decimal: str | None = None
     dates: str | None = None
+    shuffle_seed: int | None = None
+
+    @property
+    def rows_seed(self) -> int:
+        """Of the order of rows: its own, else that of everything else."""
+        return (self.seed or 0) if self.shuffle_seed is None else self.shuffle_seed
 
     def format(self) -> FileFormat:
         """How the files are written, where their names, first bytes and headers do not tell."""

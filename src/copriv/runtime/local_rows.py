@@ -41,7 +41,7 @@ def registered_seed(loading: Loading, sources: Sources, tell: Tell) -> int | Non
 
 def wanted_split(registry: Registry, found: Found, request: TrainRequest, sources: Sources) -> Split:
     """Which rows this run takes as public, and the options that say so; their number is settled in the request."""
-    rows, seed = registry.rows_of(found), request.seed or 0
+    rows, seed = registry.rows_of(found), request.rows_seed
     if has_public(request, sources):
         name = request.public if sources.public is None else sources.public.name
         return split_rows(rows, np.empty(0, dtype=np.int64), f"--public {name}")
