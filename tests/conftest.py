@@ -1,15 +1,21 @@
 """What all tests share: where the real data lies, and small problems made of chance."""
 
+import base64
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
 
 from copriv.losses.sample import Sample
 
 ROOT = Path(__file__).resolve().parents[1]
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 settings.register_profile(
     "copriv",
@@ -42,6 +48,21 @@ def registry_folder(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("registry") / "copriv"
     monkeypatch.setenv("COPRIV_REGISTRY", str(folder))
     return folder
+
+
+@pytest.fixture
+def rendered():
+    """For a test that wants its pictures rendered."""
+
+
+@pytest.fixture(autouse=True)
+def _pictures_are_not_rendered(request, monkeypatch):
+    """Pictures are composed as ever, but a pixel is written: rendering took half the time of a small run.
+
+    Tests that ask for `rendered`, and fixtures that outlive a test, have real ones.
+    """
+    if "rendered" not in request.fixturenames:
+        monkeypatch.setattr(Figure, "savefig", lambda _figure, path, **_options: Path(path).write_bytes(PIXEL))
 
 
 @pytest.fixture(scope="session")

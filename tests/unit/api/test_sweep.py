@@ -147,7 +147,7 @@ def test_another_grid_adds_to_the_folder_and_other_records_are_not_taken_for_the
     assert sweep(other, epsilon=[1, 2, 3], out=folder, **FAST).reused == 0
 
 
-def test_a_folder_has_tables_and_pictures(data, tmp_path):
+def test_a_folder_has_tables_and_pictures(data, tmp_path, rendered):
     found = sweep(data, epsilon=[0.5, 1, 10], delta=[0.0, 1e-6], rule=["statistics"], out=tmp_path / "sweep")
     assert {path.name for path in found.files} == {
         "sweep.csv",

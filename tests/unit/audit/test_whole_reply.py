@@ -38,8 +38,15 @@ def told(house, study=PLAIN, suffix="csv", odds=(NO_TARGET, EXTREME, MISSING), t
     return [seen.where for _, seen in compare_all(house, Case(study, suffix, odds, thorough=thorough))]
 
 
+def half(cases):
+    """Under hostile studies, one of the two sharpest records in turn; `copriv audit` has both under each."""
+    for place, case in enumerate(cases):
+        yield case if case.base is USUAL else replace(case, odds=(case.odds[place // 2 % 2],))
+
+
 def test_the_corpus_of_the_command_passes():
-    cases = tuple(corpus())
+    cases = tuple(half(corpus()))
+    assert [case.study for case in cases] == [case.study for case in corpus()]
     verdict = audit_whole_reply(HOUSE, cases)
     assert verdict.passed, verdict.words
     assert (verdict.name, verdict.certified, verdict.false_alarms) == ("whole-reply", 0.0, 0.0)

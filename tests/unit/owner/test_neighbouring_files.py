@@ -183,7 +183,7 @@ def test_no_cell_of_a_csv_file_changes_what_is_said(tmp_path, name, choice):
         assert compare(usual, outcome(tmp_path / "other.csv", study), study)[0] == ROWS
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     row=st.integers(0, ROWS - 1),
     cells=st.lists(st.one_of(st.sampled_from(CELLS), st.text(max_size=8)), min_size=5, max_size=5),

@@ -56,7 +56,7 @@ def test_loans_behave_as_the_paper_says(loans, settings, tmp_path):
         assert {path.suffix for path in tmp_path.glob(f"{figure.name}.*")} == {".csv", ".png", ".svg"}
 
 
-def test_hospitals_behave_as_the_paper_says(stays, settings, tmp_path):
+def test_hospitals_behave_as_the_paper_says(stays, settings, tmp_path, rendered):
     figures = {figure.name: figure for figure in paper.hospital_figures(stays, settings, set(paper.HOSPITAL))}
     assert set(figures) == set(paper.HOSPITAL)
     assert figures["b2"].table["hospital"].to_list() == list(stays.names)
