@@ -80,7 +80,12 @@ class Model:
         raise BadInput(f"coefficients by {by!r}", remedy='ask by "column" or by "component"', value=by)
 
     def save(self, path: str | Path) -> Path:
-        """Write the model as JSON; an existing file is never overwritten."""
+        """Write the model as JSON; an existing file is never overwritten.
+
+        A model file is made to be passed on: it holds no record and no figure measured on records, and gets the
+        permissions that your files have by default. Of a simulated run, whose noise protects nobody, keep it to
+        yourself.
+        """
         place = Path(path)
         if place.exists():
             raise BadInput(f"{place} exists", remedy="choose another name, or remove it yourself", value=str(place))

@@ -12,9 +12,9 @@ import msgspec
 
 from copriv.api.data import Data
 from copriv.api.settings import Reading, TrainSettings, request_from
-from copriv.api.sweep_cell import Cell, fingerprint_of_tables, fingerprints, run_cell
+from copriv.api.sweep_cell import Cell, named, run_cell
 from copriv.api.sweep_grid import Grid
-from copriv.api.sweep_payment import require_payable
+from copriv.api.sweep_payment import require_payable, require_same_records
 from copriv.api.sweep_store import Row, Store
 from copriv.errors import BadInput
 from copriv.report.sweep_files import write_files
@@ -160,9 +160,9 @@ def sweep_requests(
 ) -> Sweep:
     """The same for requests that somebody else makes of the settings of a cell."""
     cells = _cells(make, grid, how)
-    tables, files = fingerprint_of_tables(sources), fingerprints(list(cells))
-    store, keyed = Store(how.out), {cell.key(files, tables): cell for cell in cells}
+    store = Store(how.out)
     store.check()
+    keyed = named(cells, sources, kept=how.out is not None)
     done = store.read(keyed)
     missing = {key: _placed(cell, key, how) for key, cell in keyed.items() if key not in done}
     require_payable(list(missing.values()), sources, how.tell)
@@ -204,6 +204,8 @@ def _cells(make: Callable[[Mapping[str, Any]], TrainRequest], grid: Grid, how: E
         if each.get("rule", "auto") != "auto":
             resolve(each["rule"])
     requests = [_anywhere(msgspec.structs.replace(make(each), simulate=how.simulate, out=None)) for each in settings]
+    if not how.simulate:
+        require_same_records(grid, requests)
     return [
         _cell(each, request, place, run)
         for run in range(how.runs)
@@ -236,6 +238,8 @@ def _run(missing: Mapping[str, Cell], sources: Sources, store: Store, how: Execu
     """Train what is missing; each row is kept as soon as it is there."""
     rows: dict[str, Row] = {}
     total = done + len(missing)
+    if not how.simulate:
+        store.make("runs")
     how.tell(Progress("training, setting by setting", done, total))
     for key, found in share_out(run_cell, missing, how.dask, Sources(sources.data, sources.public)):
         rows[key] = msgspec.json.decode(msgspec.json.encode(found))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from copriv.api.sweep_store import Row
 from copriv.api.train import carry_out
 from copriv.errors import BadInput
 from copriv.owner.ledger_opening import fingerprint_of_file
+from copriv.owner.registry import Registry
 from copriv.records.load import Intake
 from copriv.report.figures import Figures
 from copriv.runtime.events import Tell, silent
@@ -57,11 +59,11 @@ class Cell:
     place: tuple[int, int]
     rows: int
 
-    def key(self, files: Mapping[Path, str], tables: str) -> str:
-        """A name for everything the result depends on: the request, and what its files and tables hold."""
+    def content(self, files: Mapping[Path, str], tables: str) -> bytes:
+        """Everything the result depends on: the request, and what its files and tables hold. It is never written."""
         plain = msgspec.structs.replace(self.request, out=None)
         said = msgspec.json.encode((plain, self.run), enc_hook=lambda path: files.get(path, str(path)))
-        return hashlib.sha256(said + tables.encode()).hexdigest()[:32]
+        return hashlib.sha256(said + tables.encode()).digest()
 
     def row(self) -> Row:
         """What was asked for, as a table has it."""
@@ -94,7 +96,21 @@ def files_of(request: TrainRequest) -> list[Path]:
     return [value for value in values if isinstance(value, Path) and value.is_file()]
 
 
-def fingerprints(cells: list[Cell]) -> dict[Path, str]:
+def named(cells: Sequence[Cell], sources: Sources, *, kept: bool) -> dict[str, Cell]:
+    """Each cell by the name of its result.
+
+    Names that are kept lie open in a folder. Where files or tables go into them they are hashed with the key of the
+    registry: whoever knows all records but one cannot find out that one by trying names.
+    """
+    files, tables = fingerprints(cells), fingerprint_of_tables(sources)
+    contents = [cell.content(files, tables) for cell in cells]
+    if not kept or not (files or sources.data or sources.public):
+        return {content.hex()[:32]: cell for content, cell in zip(contents, cells, strict=True)}
+    with Registry() as registry:
+        return {registry.keyed(content): cell for content, cell in zip(contents, cells, strict=True)}
+
+
+def fingerprints(cells: Sequence[Cell]) -> dict[Path, str]:
     """Of the bytes of every file that some cell names."""
     return {path: fingerprint_of_file(path) for path in {path for cell in cells for path in files_of(cell.request)}}
 
@@ -110,6 +126,16 @@ def fingerprint_of_tables(sources: Sources) -> str:
             held.table.collect().write_ipc(written)
             found.update(written.getbuffer())
     return found.hexdigest()
+
+
+def is_started(folder: Path | None) -> bool:
+    """Whether a run folder is complete enough to be resumed; only then can the run have paid."""
+    return folder is not None and all((folder / name).is_file() for name in ("start.json", "checkpoint.sqlite"))
+
+
+def is_left_behind(folder: Path) -> bool:
+    """Whether a run was stopped while its folder was made, before any ledger: it has paid and told nothing."""
+    return folder.is_dir() and not is_started(folder) and not (folder / "ledgers").exists()
 
 
 def run_cell(sources: Sources, cell: Cell) -> Row:
@@ -142,6 +168,8 @@ def _train(sources: Sources, cell: Cell) -> Figures:
     sources = SameRows(**{field.name: getattr(sources, field.name) for field in fields(Sources)}, seed=cell.rows)
     if folder is not None and (folder / "run.json").is_file():
         return msgspec.json.decode((folder / "run.json").read_bytes(), type=Figures)
-    if folder is not None and (folder / "start.json").is_file():
+    if folder is not None and is_started(folder):
         return carry_out(reopen(folder, sources, person, silent)).figures
+    if folder is not None and is_left_behind(folder):
+        rmtree(folder)
     return carry_out(begin(request, sources, tuple(cell.settings), person, silent)).figures

@@ -5,30 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+import msgspec
+
 from copriv.api.settings import this_person
-from copriv.api.sweep_cell import Cell
+from copriv.api.sweep_cell import Cell, is_left_behind, is_started
+from copriv.api.sweep_grid import Grid
 from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.dataset_ledger import Word, open_registered, settle
 from copriv.owner.declaration import lost_in_all, undeclared
 from copriv.owner.registry import Registry
+from copriv.owner.split import require_same_split
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT
-from copriv.runtime.events import Note, Tell
+from copriv.runtime.events import Note, Progress, Tell, silent
+from copriv.runtime.local_dataset import book_after, check_payment
+from copriv.runtime.local_folder import require_new
 from copriv.runtime.local_load import Sources, has_data
 from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_rows import look_up
+from copriv.runtime.local_run import begin, prepare
 from copriv.runtime.local_spec import make_spec
+
+_SAID_ONCE = ("budget", "data", "public", "public_rows", "shuffle", "version_of", "unrelated", "ledgers")
 
 
 def require_payable(cells: Sequence[Cell], sources: Sources, tell: Tell) -> None:
     """Tell the sum of ε, and refuse it if it is beyond what the records have left; nothing is written or spent.
 
+    Then every training is planned, and pays in thought: whatever would stop one of them stops all of them now.
+
     Guarantees are added up: with δ, where answers add up more slowly, that is more than will be charged. Trainings that
     were interrupted are not counted: they may have paid, and each is checked by itself once more.
     """
     real = [cell for cell in cells if not cell.request.simulate]
-    due = [cell for cell in real if cell.request.out is None or not (cell.request.out / "start.json").is_file()]
+    due = [cell for cell in real if not is_started(cell.request.out)]
     if not due:
         return
+    for folder in (cell.request.out for cell in due):
+        if folder is not None and not is_left_behind(folder):
+            require_new(folder)
     price = sum(_price(cell.request, sources, tell) for cell in due)
     total = f"{len(due)} trainings with real noise cost at most ε = {_written(price)} for one {UNIT} ({ADJACENCY})"
     tell(Note(total))
@@ -48,6 +62,38 @@ def require_payable(cells: Sequence[Cell], sources: Sources, tell: Tell) -> None
             remedy="vary less, take fewer runs, or simulate",
             value=_written(price),
         )
+    _require_each_payable(due, sources, tell)
+
+
+def require_same_records(grid: Grid, requests: Sequence[TrainRequest]) -> None:
+    """With real noise, refuse to vary what is said once about records: which they are, what is public, the budget."""
+    shuffled = any(request.shuffle for request in requests)
+    for name, values in grid.axes.items():
+        if len(values) > 1 and (name in _SAID_ONCE or (name == "seed" and shuffled)):
+            words = "the seed of a shuffle" if name == "seed" else name
+            raise BadInput(
+                f"{words} is varied with real noise, and is said once about records: the first training would be paid, "
+                "and the next one refused",
+                remedy=f"give one {name}, or simulate",
+                value=name,
+            )
+
+
+def _require_each_payable(due: Sequence[Cell], sources: Sources, tell: Tell) -> None:
+    """Plan every training, and let it pay in thought, one after the other: the budget, its currency, public rows."""
+    person, book, split = this_person(), None, None
+    with Registry() as registry:
+        for place, cell in enumerate(due):
+            tell(Progress("checking that every training can be paid", place, len(due)))
+            try:
+                asked = msgspec.structs.replace(cell.request, out=None)
+                job, _, study = prepare(begin(asked, sources, tuple(cell.settings), person, silent))
+                payment = check_payment(registry, job.request, sources, study, person, None, silent)
+                require_same_split(split or payment.split, payment.split)
+                book, split = book_after(payment, book), split or payment.split
+            except (BadInput, LedgerRefusal) as problem:
+                said = f"training {place + 1} of {len(due)} cannot be paid or run: {problem.problem}"
+                raise type(problem)(said, remedy=problem.remedy, value=problem.value) from problem
 
 
 def _price(request: TrainRequest, sources: Sources, tell: Tell) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +13,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.runtime.local_folder import make_private
+
+_OURS = re.compile(r"cells|runs|sweep[._].*")
 
 Row: TypeAlias = dict[str, Any]
 
@@ -35,6 +40,15 @@ class Store:
                 f"{self.folder} cannot be a folder for a sweep", remedy="choose another one", value=str(self.folder)
             )
 
+    def make(self, part: str) -> None:
+        """A folder in the folder, for nobody else to read; and the folder itself, unless it holds other things too."""
+        if self.folder is None:
+            return
+        if not self.folder.exists() or all(_OURS.fullmatch(path.name) for path in self.folder.iterdir()):
+            with suppress(PermissionError):  # somebody else's folder; what is written into it is private all the same
+                make_private(self.folder)
+        make_private(self.folder / part)
+
     def read(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows that are there already."""
         if self.folder is None:
@@ -46,10 +60,10 @@ class Store:
         """Write a row, on disk before this returns; for nobody else to read: figures are measured on records."""
         if self.folder is None:
             return
-        (self.folder / "cells").mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.make("cells")
         path = self._path(self.folder, key)
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-        with draft.open("wb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(msgspec.json.encode(row) + b"\n")
             file.flush()
             os.fsync(file.fileno())

@@ -15,6 +15,7 @@ from copriv.entropy import token
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
+    after_spending,
     declare_spent_and,
     declare_total,
     lost_in_all,
@@ -175,6 +176,23 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
     ledger.enroll(Enrolled(name, origin.name, origin.learner, payment.person.name, asks, origin.public))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()
+
+
+def book_after(payment: Payment, before: LedgerState | None) -> LedgerState:
+    """The book of the records as it would stand after this run; nothing is written.
+
+    Args:
+        payment: what the run costs.
+        before: as it would stand after other runs; None for as it stands now.
+
+    Raises:
+        LedgerRefusal: the records could not pay then.
+    """
+    book = _book_now(payment) if before is None else before
+    declared = _require_room(payment, book)
+    if declared is not None:
+        book = replace(_declared(book, declared), guarantee=declared.guarantee)
+    return after_spending(book, payment.price)
 
 
 def _check_room(payment: Payment, run: str | None) -> None:

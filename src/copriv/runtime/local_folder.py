@@ -27,6 +27,8 @@ def require_new(folder: Path) -> None:
 def make(folder: Path) -> None:
     """Create the folder, for nobody but its owner: it holds figures that were measured on records."""
     try:
+        if folder.parent == _hidden_runs():
+            make_private(folder.parent)
         folder.mkdir(parents=True, mode=PRIVATE)
     except FileExistsError:
         require_new(folder)
@@ -34,6 +36,13 @@ def make(folder: Path) -> None:
         raise BadInput(
             f"{folder} cannot be created: {problem.strerror}", remedy="choose another --out", value=str(folder)
         ) from problem
+
+
+def make_private(folder: Path) -> None:
+    """A folder for nobody but its owner, made if there is none; those above it are made as folders are by default."""
+    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(PRIVATE)
 
 
 def shut(folder: Path) -> None:
@@ -46,7 +55,11 @@ def shut(folder: Path) -> None:
 
 def hidden_folder() -> Path:
     """A new place for a run without a named folder: beside the registry, where its ledgers outlive a session."""
-    return default_folder() / "runs" / f"{time_now()}-{token()[:8]}"
+    return _hidden_runs() / f"{time_now()}-{token()[:8]}"
+
+
+def _hidden_runs() -> Path:
+    return default_folder() / "runs"
 
 
 def time_now() -> str:

@@ -159,8 +159,7 @@ def reopen(folder: Path, sources: Sources, person: Person, tell: Tell) -> Job:
 def run_local(job: Job) -> LocalRun:
     """The whole of a run; whoever calls closes its ledgers."""
     started = time.perf_counter()
-    check_request(job.request)
-    job, intake, study = _prepare(job)
+    job, intake, study = prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
     words = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
@@ -186,8 +185,9 @@ def _seed_before(job: Job) -> int | None:
     return seed
 
 
-def _prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
-    """The records and the plan, with everything settled that was left open."""
+def prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
+    """The records and the plan, with everything settled that was left open; nothing is written or spent."""
+    check_request(job.request)
     intake = job.sources.intake(job.request, job.tell)
     tell_reading(job.request, intake, job.tell)
     settled = settle_public_rows(job.request, job.sources, intake)

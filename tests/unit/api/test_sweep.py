@@ -1,6 +1,8 @@
 """Sweeps: every combination once, the same again, interrupted and shared out; real noise only when it is said."""
 
 import pickle
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -13,6 +15,7 @@ from copriv.api.data import Data, read
 from copriv.api.sweep import sweep
 from copriv.api.sweep_grid import Grid
 from copriv.errors import BadInput, CoprivError
+from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.runtime.events import Note, Progress
 
 FAST = {"rule": "statistics"}
@@ -233,3 +236,105 @@ def test_runs_differ_in_noise_and_not_in_rows(table):
     assert found["relative_fitness"].n_unique() == 3
     reseeded = sweep(read(noisy, target="y", owners=2, shuffle=True), seed=[0, 1], **FAST).to_polars()
     assert reseeded["best_fitness"].n_unique() == 2
+
+
+def spent(registry):
+    """Everything that any ledger of a registry was charged, in billionths."""
+    total = 0
+    for path in (registry / "ledgers").glob("*.sqlite"):
+        with closing(SqliteLedger(path)) as ledger:
+            total += sum(account.spent for account in ledger.book().accounts.values())
+    return total
+
+
+def names_and_modes(folder):
+    return {path.relative_to(folder): path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+
+
+@pytest.mark.usefixtures("no_files")
+@pytest.mark.parametrize("simulate", [True, False])
+def test_names_in_the_folder_say_nothing_about_records_and_nobody_else_reads_it(table, tmp_path, monkeypatch, simulate):
+    """Whoever has all records and the same options, but another key, finds none of the names."""
+    folder, grid = tmp_path / "sweep", {"epsilon": [1], "simulate": simulate, "budget": 2, **FAST}
+    folder.mkdir(mode=0o755)
+    sweep(read(table, target="y", owners=2), out=folder, **grid)
+    modes = names_and_modes(folder)
+    assert {mode for path, mode in modes.items() if (folder / path).is_dir()} == {0o700}
+    assert all(modes[path] == 0o600 for path in modes if path.parts[:1] == ("cells",) and path.suffix)
+    monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / "of somebody else"))
+    sweep(read(table, target="y", owners=2), out=tmp_path / "guessed", **grid)
+    keys = [{path.stem for path in (place / "cells").iterdir()} for place in (folder, tmp_path / "guessed")]
+    assert [len(each) for each in keys] == [1, 1]
+    assert not keys[0] & keys[1]
+    if not simulate:
+        assert {path.name for path in (folder / "runs").iterdir()} == keys[0]
+
+
+def test_a_folder_with_other_things_in_it_stays_as_open_as_it_is(data, tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    folder.chmod(0o755)
+    (folder / "mine.txt").touch()
+    sweep(data, epsilon=[1], out=folder, **FAST)
+    assert names_and_modes(folder)[Path()] == 0o755
+    assert names_and_modes(folder)[Path("cells")] == 0o700
+
+
+@pytest.mark.parametrize(
+    ("reading", "grid", "named"),
+    [
+        ({}, {"epsilon": 1, "public_rows": [100, 200], "budget": 5}, "public_rows is varied"),
+        ({}, {"epsilon": 1, "budget": [100, 1]}, "budget is varied"),
+        ({"shuffle": True}, {"epsilon": 1, "seed": [0, 1], "budget": 5}, "seed of a shuffle is varied"),
+        ({}, {"epsilon": 1, "shuffle": [False, True], "budget": 5}, "shuffle is varied"),
+        ({}, {"epsilon": [1, 0.5], "delta": 1e-6, "budget": 1.5}, "training 2 of 2 cannot be paid"),
+        ({}, {"epsilon": 1, "clip": [1.0, -1.0], "budget": 5}, "training 2 of 2"),
+    ],
+)
+def test_what_would_stop_a_sweep_with_real_noise_halfway_stops_it_before_anything_is_paid(
+    tmp_path, reading, grid, named
+):
+    rows = np.random.default_rng(6).normal(size=(700, 2))
+    table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "y": 2 * rows[:, 0] + rows[:, 1]})
+    with pytest.raises(CoprivError, match=named):
+        sweep(read(table, target="y", owners=2, **reading), simulate=False, out=tmp_path / "sweep", **grid, **FAST)
+    assert spent(tmp_path / "registry") == 0
+    assert not (tmp_path / "sweep").exists()
+
+
+@pytest.mark.usefixtures("no_files")
+def test_with_real_noise_seeds_of_the_schedule_can_be_varied(data, tmp_path):
+    found = sweep(data, epsilon=1, seed=[0, 1], budget=2, simulate=False, **FAST)
+    assert [row["seed"] for row in found.rows] == [0, 1]
+    assert spent(tmp_path / "registry") == 2 * 10**9
+
+
+@pytest.mark.usefixtures("no_files")
+@pytest.mark.parametrize("stopped", ["_keep_start", "Checkpoint.create"])
+def test_a_sweep_that_was_stopped_while_a_run_folder_was_made_goes_on(data, tmp_path, monkeypatch, stopped):
+    def stop(*_given, **_named):
+        raise KeyboardInterrupt
+
+    grid = {"epsilon": [1, 0.5], "budget": 2, "simulate": False, "out": tmp_path / "sweep", **FAST}
+    with monkeypatch.context() as patch:
+        patch.setattr(f"copriv.runtime.local_run.{stopped}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(data, **grid)
+    assert len(list((tmp_path / "sweep" / "runs").iterdir())) == 1
+    assert [row["epsilon_promised"] for row in sweep(data, **grid).rows] == [1, 0.5]
+    assert spent(tmp_path / "registry") == 1.5 * 10**9
+
+
+@pytest.mark.usefixtures("no_files")
+def test_a_run_folder_with_ledgers_is_never_removed(data, tmp_path, monkeypatch):
+    grid = {"epsilon": [1], "budget": 2, "simulate": False, "out": tmp_path / "sweep", **FAST}
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep_cell, "told", lambda _figures: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            sweep(data, **grid)
+    (folder,) = (tmp_path / "sweep" / "runs").iterdir()
+    (folder / "start.json").unlink()
+    (folder / "run.json").unlink(missing_ok=True)
+    with pytest.raises(BadInput, match="never overwritten"):
+        sweep(data, **grid)
+    assert list((folder / "ledgers").iterdir())

@@ -54,3 +54,37 @@ def test_a_file_that_is_not_there_is_refused():
 
 def test_arrow_batches_are_tables_too():
     assert as_lazy(pa.RecordBatch.from_pydict({"x": [1]})).collect()["x"].to_list() == [1]
+
+
+CELL = "HIV-positive Jane Roe"
+
+
+def everything_shown(error):
+    """An error with all that a traceback or a logger would show of where it came from."""
+    words, seen = [], error
+    while seen is not None:
+        words.append(f"{seen} {getattr(seen, 'value', '')}")
+        seen = seen.__cause__ or seen.__context__
+    return " ".join(words)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pd.DataFrame({"age": [1, 2], "note": pd.Series([1.5, CELL], dtype=object)}),
+        lambda: {"age": [1, 2], "note": [1.5, CELL]},
+        lambda: {"age": [1, 2], "note": [[1.5], CELL]},
+    ],
+)
+def test_a_column_that_cannot_be_read_is_named_and_no_cell_is(make):
+    with pytest.raises(BadInput, match="cannot be read: 'note'") as refused:
+        as_lazy(make())
+    assert "Jane" not in everything_shown(refused.value)
+    assert "age" not in str(refused.value)
+
+
+def test_a_lazy_table_that_cannot_be_computed_shows_no_cell():
+    lazy = pl.LazyFrame({"note": ["1.5", CELL]}).with_columns(pl.col("note").cast(pl.Float64))
+    with pytest.raises(BadInput, match="cannot be computed") as refused:
+        as_lazy(lazy)
+    assert "Jane" not in everything_shown(refused.value)
