@@ -17,7 +17,7 @@ from copriv.records import hospital_like, lending_like
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
-from copriv.records.table import count_rows, open_table
+from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
 from copriv.runtime.events import Note, Tell, counting
 from copriv.runtime.local_request import Loading, loading_of
@@ -83,7 +83,8 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     choice, partition = _target(loading, sources), _partition(loading, sources)
     generated = not has_data(loading, sources)
     public_rows = SYNTHETIC_PUBLIC if generated and loading.public_rows is None else loading.public_rows
-    plan = LoadSpec(choice, partition, loading.features, public_rows, loading.skip)
+    header = sources.data is not None or loading.data is None or has_header(loading.data)
+    plan = LoadSpec(choice, partition, loading.features, public_rows, loading.skip, header)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     count = counting(tell, "reading records")
