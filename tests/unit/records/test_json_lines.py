@@ -16,6 +16,8 @@ from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
+from copriv.runtime.local_load import Sources, read_records
+from copriv.runtime.local_request import Loading
 
 
 def _write(path, *lines):
@@ -159,7 +161,18 @@ def test_a_name_that_only_private_records_have_is_not_told(tmp_path):
     ]
 
 
-def test_a_target_or_owner_that_no_public_row_fills_is_refused_as_ever(tmp_path):
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_a_training_at_home_does_not_tell_it_either(tmp_path, suffix):
+    lines = [{"wage": k % 7, "age": k % 11, "stay": k % 5} for k in range(400)]
+    lines[7] |= {"note_on_jane_roe": "yes"}
+    path = _write(tmp_path / f"table{suffix}", *(json.dumps(line).encode() for line in lines))
+    for shuffle in (False, True):
+        loading = Loading(data=path, target="stay", owners=2, features=2, shuffle=shuffle, seed=1)
+        found = read_records(loading, Sources(), lambda _event: None)
+        assert "note_on_jane_roe" not in repr((found.notices, found.dictionary))
+
+
+def test_a_target_that_no_public_row_fills_is_refused_as_ever(tmp_path):
     lines = [{"wage": k % 7, "age": k % 11} | ({"stay": k % 5} if k < 60 else {}) for k in range(90)]
     path = _write(tmp_path / "table.jsonl", *(json.dumps(line).encode() for line in lines))
     spec = LoadSpec(TargetChoice("stay"), Partition(owners=2), features=2, public_rows=30)
