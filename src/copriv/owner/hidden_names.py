@@ -11,10 +11,23 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+import polars as pl
+
 from copriv.owner.kinship import Kin
 from copriv.owner.sketch import Kind, Recognised
+from copriv.records.table import collect
 
 _HIDDEN = re.compile("#[0-9a-f]{32}")
+
+
+def common_names(table: pl.LazyFrame) -> tuple[str, ...]:
+    """The columns that most rows fill, sorted: in a file without a header, no single record adds one.
+
+    >>> common_names(pl.LazyFrame({"wage": [1, 2, 3], "age": [4, None, 5], "note": [None, None, "yes"]}))
+    ('age', 'wage')
+    """
+    filled = collect(table.select(pl.all().is_not_null().mean())).row(0, named=True)
+    return tuple(sorted(name for name, share in filled.items() if share is not None and 2 * share > 1))
 
 
 def hide_name(name: str, key: bytes) -> str:

@@ -21,14 +21,14 @@ import polars as pl
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
-from copriv.owner.hidden_names import hide_names, hide_sketches, show_kin, show_wanted
+from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, recognise
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.table import open_table
+from copriv.records.table import has_header, open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,10 @@ class Registry:
         if table is None:
             return found
         hidden, key = [(sketch.kind, sketch.columns) for sketch in comparable], self._store.key
-        recognised = recognise(table, key, show_wanted(hidden, table.collect_schema().names(), key), tell)
+        wanted = show_wanted(hidden, table.collect_schema().names(), key)
+        if not (found.in_memory or has_header(found.path)):
+            wanted.append(("rows", common_names(table)))
+        recognised = recognise(table, key, wanted, tell)
         return self._with_kin(replace(found, recognised=hide_sketches(recognised, key)), known)
 
     def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:

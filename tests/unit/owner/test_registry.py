@@ -333,3 +333,19 @@ def test_rows_of_other_files_stay_what_they_were_declared(registry, loans, tmp_p
         check(loans.tail(50), [])
     with pytest.raises(BadInput, match=r"loans\.csv"):
         check(loans.reverse(), np.arange(900, 1000))
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_a_name_of_one_record_does_not_keep_the_others_from_being_recognised(registry, tmp_path, suffix):
+    """Without ids, rows are all there is; the name is gone in the next version, or another record has another one."""
+
+    def write(name, odd):
+        people = [{"wage": k * 0.37 % 1, "age": k * 0.61 % 1} | ({odd: "yes"} if k == 7 else {}) for k in range(300)]
+        path = tmp_path / f"{name}{suffix}"
+        path.write_text("".join(json.dumps(each) + "\n" for each in people[: 300 if name == "first" else 290]))
+        return path
+
+    dataset = _register(registry, write("first", "note_on_jane_roe"))
+    for odd in ("wage", "another_note"):
+        kin = registry.lookup(write("next", odd)).kin
+        assert [(each.file.dataset, each.by, each.relation) for each in kin] == [(dataset.id, "rows", "a version of")]
