@@ -2,6 +2,7 @@
 
 It is a seat-belt against mistakes: a second folder, another partition, a new export of the same records. It is no
 defence against an owner that cheats itself, by deleting the registry, say. What it holds never leaves the machine.
+Cells and the names of columns are held as keyed hashes only.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import polars as pl
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
+from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, recognise
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.table import open_table
+from copriv.records.table import has_header, open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class Registry:
                 "INSERT INTO dataset VALUES (?, ?, ?, ?, ?)",
                 (dataset.id, dataset.name, self._place(ledger), ledger_id, dataset.first_seen),
             )
-            _keep_file(connection, found, dataset.id, "")
+            _keep_file(connection, found, dataset.id, "", self._store.key)
         return dataset
 
     def add_version(self, dataset: Dataset, found: Found, signed_off_by: str) -> None:
@@ -202,7 +204,7 @@ class Registry:
             return
         self._require_new(found)
         with self._store.changing() as connection:
-            _keep_file(connection, found, dataset.id, signed_off_by)
+            _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
 
     def note_ledger(self, dataset: Dataset, ledger: Path) -> None:
         """The ledger of a dataset was found at another place."""
@@ -225,7 +227,7 @@ class Registry:
             raise _private_as_public(found.path, found.dataset)
         if not self.look_again(found).known:
             with self._store.changing() as connection:
-                _keep_file(connection, found, None, "")
+                _keep_file(connection, found, None, "", self._store.key)
 
     def unrelated_to(self, found: Found) -> set[bytes]:
         """The fingerprints of files that a person has declared to be of other records than this one."""
@@ -283,16 +285,22 @@ class Registry:
         """An unknown file with what it shares with known ones."""
         known = self._files()
         comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
-        wanted = [(sketch.kind, sketch.columns) for sketch in comparable]
-        recognised = None if table is None else recognise(table, self._store.key, wanted, tell)
-        return self._with_kin(replace(found, recognised=recognised), known)
+        if table is None:
+            return found
+        hidden, key = [(sketch.kind, sketch.columns) for sketch in comparable], self._store.key
+        wanted = show_wanted(hidden, table.collect_schema().names(), key)
+        if not (found.in_memory or has_header(found.path)):
+            wanted.append(("rows", common_names(table)))
+        recognised = recognise(table, key, wanted, tell)
+        return self._with_kin(replace(found, recognised=hide_sketches(recognised, key)), known)
 
     def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:
         if found.recognised is None:
             return found
         apart = self.unrelated_to(found)
         kin = find_kin(found.recognised, (file for file in known if file.fingerprint not in apart))
-        return replace(found, kin=kin)
+        columns, key = found.recognised.columns, self._store.key
+        return replace(found, kin=tuple(show_kin(each, columns, key) for each in kin))
 
     def _require_new(self, found: Found) -> None:
         now = self.look_again(found)
@@ -313,7 +321,8 @@ class Registry:
     def _file(self, row: tuple[object, ...]) -> KnownFile:
         fingerprint, dataset, path, rows = row
         sketches = self._store.rows(
-            "SELECT kind, columns, distinct_hashes, hashes, places FROM sketch WHERE file = ?", fingerprint
+            "SELECT kind, columns, distinct_hashes, hashes, places FROM sketch WHERE file = ? ORDER BY kind, rowid",
+            fingerprint,
         )
         splits = self._store.rows("SELECT public, private, options, seed FROM split WHERE file = ?", fingerprint)
         return KnownFile(
@@ -321,7 +330,7 @@ class Registry:
             dataset=None if dataset is None else str(dataset),
             path=Path(str(path)),
             rows=msgspec.convert(rows, int),
-            sketches=tuple(_read_sketch(each) for each in sketches),
+            sketches=tuple(_read_sketch(each, self._store.key) for each in sketches),
             split=_read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
         )
 
@@ -333,9 +342,11 @@ def _table_in(path: Path, form: FileFormat) -> pl.LazyFrame | None:
         return None
 
 
-def _keep_file(connection: sqlite3.Connection, found: Found, dataset: str | None, signed_off_by: str) -> None:
+def _keep_file(
+    connection: sqlite3.Connection, found: Found, dataset: str | None, signed_off_by: str, key: bytes
+) -> None:
     seen = found.recognised or Recognised(0, (), ())
-    columns = msgspec.json.encode(seen.columns).decode()
+    columns = msgspec.json.encode(hide_names(seen.columns, key)).decode()
     values = (found.fingerprint, dataset, found.place, seen.rows, columns, _now(), signed_off_by)
     connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     for sketch in seen.kept():
@@ -348,11 +359,12 @@ def _packed_sketch(sketch: Sketch) -> tuple[object, ...]:
     return sketch.kind, columns, sketch.distinct, hashes, places
 
 
-def _read_sketch(row: tuple[object, ...]) -> Sketch:
+def _read_sketch(row: tuple[object, ...], key: bytes) -> Sketch:
+    """A sketch that is kept; registries of before have the names of columns in clear."""
     kind, columns, distinct, hashes, places = msgspec.convert(row, tuple[Kind, str, int, bytes, bytes])
     return Sketch(
         kind,
-        msgspec.json.decode(columns, type=tuple[str, ...]),
+        hide_names(msgspec.json.decode(columns, type=tuple[str, ...]), key),
         distinct,
         np.frombuffer(hashes, dtype="<u8").astype(np.uint64),
         np.frombuffer(places, dtype="<i8").astype(np.int64),

@@ -60,6 +60,7 @@ class LoadSpec:
         features: how many principal components.
         public_rows: how many of the last rows are public; None for `default_public_rows`.
         skip: columns to leave out.
+        header: whether a header names the columns; if not, a name that no public row fills may be one private record's.
     """
 
     target: TargetChoice
@@ -67,6 +68,7 @@ class LoadSpec:
     features: int = 10
     public_rows: int | None = None
     skip: tuple[str, ...] = ()
+    header: bool = True
 
     def named(self) -> list[str]:
         """The columns that a table must have for this."""
@@ -113,7 +115,8 @@ def load_consortium(
     parts = _separate(table, plan, public, arranged, agreed=dictionary is not None)
     left_out: list[LeftOut] = []
     if dictionary is None:
-        dictionary, left_out = fit_dictionary(parts.public, plan.target, plan.features, skip=plan.not_features())
+        known = parts.public if plan.header else _filled(parts.public, plan.named())
+        dictionary, left_out = fit_dictionary(known, plan.target, plan.features, skip=plan.not_features())
     require_columns(table, dictionary.required_columns())
     features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
     private = parts.private
@@ -190,6 +193,11 @@ def _separate(
     chosen = pl.LazyFrame({"__row": last.astype(np.uint32)})
     picked = chosen.join(table.with_row_index("__row"), on="__row", how="left", maintain_order="left")
     return _Parts(private, collect(picked.drop("__row")), notices)
+
+
+def _filled(public: pl.DataFrame, named: Sequence[str]) -> pl.DataFrame:
+    """The columns that a public row fills or the user names; no word about others, whose names may be private."""
+    return public.select(name for name in public.columns if name in named or public[name].null_count() < public.height)
 
 
 def _public_rows(plan: LoadSpec, rows: int, *, agreed: bool) -> int:

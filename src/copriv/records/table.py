@@ -59,6 +59,15 @@ def open_table(
     raise _unknown(path)
 
 
+def has_header(path: Path) -> bool:
+    """Whether a file itself names its columns; of JSON lines, records do.
+
+    >>> has_header(Path("loans.csv.gz")), has_header(Path("loans.jsonl.gz"))
+    (True, False)
+    """
+    return _suffix(path) not in _JSON_LINES
+
+
 def _suffix(path: Path) -> str:
     """What a file is by its name; gzip counts around texts only."""
     suffix = path.suffix.lower()

@@ -17,7 +17,7 @@ from copriv.records import hospital_like, lending_like
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
-from copriv.records.table import count_rows, open_table
+from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
 from copriv.runtime.events import Note, Progress, Tell, counting
 from copriv.runtime.local_request import Loading, loading_of
@@ -89,7 +89,8 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     tell(Progress("reading records"))
     choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
     partition = Partition(loading.owner_column, owners, per_owner, loading.min_records)
-    plan = LoadSpec(choice, partition, loading.features, _public_rows(loading, sources), loading.skip)
+    header = sources.data is not None or loading.data is None or has_header(loading.data)
+    plan = LoadSpec(choice, partition, loading.features, _public_rows(loading, sources), loading.skip, header)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     if rows:

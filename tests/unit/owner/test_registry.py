@@ -1,5 +1,6 @@
 """The registry recognises a set of records wherever it lies, and tells it from others."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -178,6 +179,45 @@ def test_without_the_key_nothing_can_be_tested(registry, loans, tmp_path):
     assert key not in (tmp_path / "another" / "registry.sqlite").read_bytes()
 
 
+def _people(path, rows, odd=None):
+    chance = np.random.default_rng(5)
+    people = [
+        {"id": f"p{chance.integers(10**9)}", "wage": chance.normal(), "age": chance.normal()} for _ in range(rows)
+    ]
+    if odd is not None:
+        people[7][odd] = "yes"
+    path.write_text("".join(json.dumps(each) + "\n" for each in people))
+    return path
+
+
+@pytest.mark.parametrize("odd", [None, "note_on_jane_roe"])
+def test_no_name_of_a_column_is_kept_in_clear_and_records_are_recognised(registry, registry_folder, tmp_path, odd):
+    dataset = _register(registry, _people(tmp_path / "people.jsonl", 300, odd))
+    kept = b"".join(path.read_bytes() for path in registry_folder.rglob("*") if path.is_file())
+    assert not [name for name in ("note_on_jane_roe", "wage", '"age"') if name.encode() in kept]
+    for changed in (_people(tmp_path / "more.jsonl", 350), _people(tmp_path / "odd.jsonl", 300, "another_note")):
+        found = registry.lookup(changed)
+        assert [(kin.file.dataset, kin.by) for kin in found.kin] == [(dataset.id, "values of 'id'")]
+        assert [kin.by for kin in registry.look_again(found).kin] == [kin.by for kin in found.kin]
+
+
+def test_names_that_a_registry_of_before_has_in_clear_are_understood(registry, registry_folder, loans, tmp_path):
+    first = registry.lookup(_write(loans, tmp_path / "loans.csv"))
+    dataset = registry.register(first, tmp_path / "ledger.sqlite", "a-ledger-of-before")
+    clear = recognise(loans.lazy(), registry._store.key).sketches
+    with sqlite3.connect(registry_folder / "registry.sqlite") as database:
+        database.execute("DELETE FROM sketch")
+        for sketch in clear:
+            columns, hashes = json.dumps(sketch.columns), sketch.hashes.astype("<u8").tobytes()
+            places = sketch.places.astype("<i8").tobytes()
+            values = (first.fingerprint, sketch.kind, columns, sketch.distinct, hashes, places)
+            database.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", values)
+    database.close()
+    kin = registry.lookup(_write(loans.head(900), tmp_path / "part.parquet")).kin
+    assert [each.file.dataset for each in kin] == [dataset.id]
+    assert kin[0].of_file > 0.9
+
+
 def test_it_is_for_nobody_else_to_read(registry, registry_folder, loans, tmp_path):
     _register(registry, _write(loans, tmp_path / "loans.csv"))
     assert registry_folder.stat().st_mode & 0o777 == 0o700
@@ -293,3 +333,19 @@ def test_rows_of_other_files_stay_what_they_were_declared(registry, loans, tmp_p
         check(loans.tail(50), [])
     with pytest.raises(BadInput, match=r"loans\.csv"):
         check(loans.reverse(), np.arange(900, 1000))
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_a_name_of_one_record_does_not_keep_the_others_from_being_recognised(registry, tmp_path, suffix):
+    """Without ids, rows are all there is; the name is gone in the next version, or another record has another one."""
+
+    def write(name, odd):
+        people = [{"wage": k * 0.37 % 1, "age": k * 0.61 % 1} | ({odd: "yes"} if k == 7 else {}) for k in range(300)]
+        path = tmp_path / f"{name}{suffix}"
+        path.write_text("".join(json.dumps(each) + "\n" for each in people[: 300 if name == "first" else 290]))
+        return path
+
+    dataset = _register(registry, write("first", "note_on_jane_roe"))
+    for odd in ("wage", "another_note"):
+        kin = registry.lookup(write("next", odd)).kin
+        assert [(each.file.dataset, each.by, each.relation) for each in kin] == [(dataset.id, "rows", "a version of")]

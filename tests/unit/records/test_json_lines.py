@@ -1,5 +1,6 @@
 """JSON lines: a line is a record whatever it holds, and its names shape nothing but itself."""
 
+import dataclasses
 import gzip
 import json
 
@@ -13,8 +14,10 @@ from copriv.records.file_format import parse_format
 from copriv.records.json_lines import open_json_lines
 from copriv.records.load import LoadSpec, load_consortium
 from copriv.records.partition import Partition
-from copriv.records.table import count_rows, open_table
+from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
+from copriv.runtime.local_load import Sources, read_records, shuffled_rows
+from copriv.runtime.local_request import Loading
 
 
 def _write(path, *lines):
@@ -137,3 +140,45 @@ def test_utf_16_that_nobody_says_is_records_of_nothing(tmp_path):
     notes = []
     assert open_table(path, names=["a"], note=notes.append).collect()["a"].to_list() == [None] * 3
     assert any("that are no JSON object: 3" in note for note in notes)
+
+
+def test_a_name_that_only_private_records_have_is_not_told(tmp_path):
+    """Told it is where a header names it, or a public row does."""
+    lines = [{"wage": k % 7, "age": k % 11, "stay": k % 5} for k in range(90)]
+    usual, odd = tmp_path / "usual.jsonl", tmp_path / "odd.jsonl"
+    spec = LoadSpec(TargetChoice("stay"), Partition(owners=2), features=2, public_rows=30, header=has_header(odd))
+    _write(usual, *(json.dumps(line).encode() for line in lines))
+    lines[7] |= {"note_on_jane_roe": "yes"}
+    _write(odd, *(json.dumps(line).encode() for line in lines))
+    plain, told = load_consortium(open_table(usual), spec), load_consortium(open_table(odd), spec)
+    assert told.notices == plain.notices
+    assert told.dictionary.to_json() == plain.dictionary.to_json()
+    lines[80] |= {"note_on_jane_roe": "yes"}
+    _write(odd, *(json.dumps(line).encode() for line in lines))
+    named = load_consortium(open_table(odd), spec).notices
+    assert [notice for notice in named if "note_on_jane_roe" in notice] == [
+        "left out, more than half missing: note_on_jane_roe"
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_a_training_at_home_does_not_tell_it_either(tmp_path, suffix):
+    for shuffle, private in ((False, 7), (True, int(shuffled_rows(400, 1)[0]))):
+        lines = [{"wage": k % 7, "age": k % 11, "stay": k % 5} for k in range(400)]
+        lines[private] |= {"note_on_jane_roe": "yes"}
+        path = _write(tmp_path / f"table{suffix}", *(json.dumps(line).encode() for line in lines))
+        loading = Loading(data=path, target="stay", owners=2, features=2, shuffle=shuffle, seed=1)
+        found = read_records(loading, Sources(), lambda _event: None)
+        assert "note_on_jane_roe" not in repr((found.notices, found.dictionary))
+
+
+def test_a_target_that_no_public_row_fills_is_refused_as_ever(tmp_path):
+    lines = [{"wage": k % 7, "age": k % 11} | ({"stay": k % 5} if k < 60 else {}) for k in range(90)]
+    path = _write(tmp_path / "table.jsonl", *(json.dumps(line).encode() for line in lines))
+    spec = LoadSpec(TargetChoice("stay"), Partition(owners=2), features=2, public_rows=30)
+    problems = []
+    for header in (True, False):
+        with pytest.raises(BadTable) as caught:
+            load_consortium(open_table(path), dataclasses.replace(spec, header=header))
+        problems.append(str(caught.value))
+    assert problems[0] == problems[1]
