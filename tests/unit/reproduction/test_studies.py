@@ -38,7 +38,7 @@ def settings(tmp_path):
     def run(cells):
         return run_cells(cells, cache=tmp_path / "cache", tell=lambda _done, _total: None)
 
-    return Settings(12, 0, run)
+    return Settings(8, 0, run)
 
 
 def test_loans_behave_as_the_paper_says(loans, settings, tmp_path):
@@ -134,7 +134,8 @@ def test_tables_that_are_not_official_are_refused():
 def test_real_tables_are_read_by_their_official_columns(real_data, file, kind, choice):
     from copriv.records.table import open_table
 
-    found = take_in_official(open_table(real_data / file), kind, Choice(**choice))
+    table = open_table(real_data / file)
+    found = take_in_official(table.head(15_000) if kind is LENDING else table, kind, Choice(**choice))
     used = set(found.dictionary.required_columns())
     assert not used & set(kind.irrelevant)
     assert found.dictionary.target.name in (*kind.targets,)
