@@ -38,7 +38,7 @@ def settings(tmp_path):
     def run(cells):
         return run_cells(cells, cache=tmp_path / "cache", tell=lambda _done, _total: None)
 
-    return Settings(8, 0, run)
+    return Settings(12, 0, run)
 
 
 def test_loans_behave_as_the_paper_says(loans, settings, tmp_path):
