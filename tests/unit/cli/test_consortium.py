@@ -101,7 +101,7 @@ def _check_logs(copriv, told, tmp_path):
     assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "unit", "adjacency"}
 
 
-def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path):
+def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path, rendered):
     """Everything in one process, with real links: the commands that docs/deploy.md names."""
     told = _run(copriv, tmp_path)
     assert (told["meetings"], told["owners"], told["records"]) == (30, 2, 700)

@@ -123,7 +123,7 @@ def test_what_if(forecast, tmp_path, what):
     }
 
 
-def test_where_joining_pays(forecast, tmp_path):
+def test_where_joining_pays(forecast, tmp_path, rendered):
     """The paper's Fig. a4, forecast: more owners and more budget never make joining pay less."""
     told = json.loads(forecast("--vary", "join", "--rule", "newton", "--out", tmp_path / "whatif", "--json").out)
     rank = {"stay": 0, "too close to call": 1, "join": 2}

@@ -8,7 +8,7 @@ import pytest
 SMALL = ["--owners", "2", "--records-per-owner", "500", "--public-rows", "500", "--rule", "statistics"]
 
 
-def test_synthetic_banks_over_a_grid(copriv, tmp_path):
+def test_synthetic_banks_over_a_grid(copriv, tmp_path, rendered):
     arguments = ["--vary", "epsilon=0.5,1,10", "--vary", "features=3,5", *SMALL, "--out", "grid", "--json"]
     outcome = copriv("sweep", *arguments)
     assert outcome.code == 0, outcome.err

@@ -134,7 +134,8 @@ def test_tables_that_are_not_official_are_refused():
 def test_real_tables_are_read_by_their_official_columns(real_data, file, kind, choice):
     from copriv.records.table import open_table
 
-    found = take_in_official(open_table(real_data / file), kind, Choice(**choice))
+    table = open_table(real_data / file)
+    found = take_in_official(table.head(15_000) if kind is LENDING else table, kind, Choice(**choice))
     used = set(found.dictionary.required_columns())
     assert not used & set(kind.irrelevant)
     assert found.dictionary.target.name in (*kind.targets,)
