@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
 import msgspec
 
@@ -13,12 +15,14 @@ from copriv.api.sweep_grid import Grid
 from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.dataset_ledger import Word, open_registered, settle
 from copriv.owner.declaration import lost_in_all, undeclared
+from copriv.owner.ledger_opening import require_left
 from copriv.owner.registry import Registry
 from copriv.owner.split import require_same_split
-from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.runtime.events import Note, Progress, Tell, silent
 from copriv.runtime.local_dataset import book_after, check_payment
-from copriv.runtime.local_folder import require_new
+from copriv.runtime.local_folder import ledger_path, require_new
 from copriv.runtime.local_load import Sources, has_data
 from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_rows import look_up
@@ -82,18 +86,39 @@ def require_same_records(grid: Grid, requests: Sequence[TrainRequest]) -> None:
 def _require_each_payable(due: Sequence[Cell], sources: Sources, tell: Tell) -> None:
     """Plan every training, and let it pay in thought, one after the other: the budget, its currency, public rows."""
     person, book, split = this_person(), None, None
+    owed: dict[Path, list[Amount]] = {}
     with Registry() as registry:
         for place, cell in enumerate(due):
             tell(Progress("checking that every training can be paid", place, len(due)))
             try:
                 asked = msgspec.structs.replace(cell.request, out=None)
-                job, _, study = prepare(begin(asked, sources, tuple(cell.settings), person, silent))
+                job, intake, study = prepare(begin(asked, sources, tuple(cell.settings), person, silent))
                 payment = check_payment(registry, job.request, sources, study, person, None, silent)
                 require_same_split(split or payment.split, payment.split)
                 book, split = book_after(payment, book), split or payment.split
             except (BadInput, LedgerRefusal) as problem:
                 said = f"training {place + 1} of {len(due)} cannot be paid or run: {problem.problem}"
                 raise type(problem)(said, remedy=problem.remedy, value=problem.value) from problem
+            if job.request.ledgers is not None:
+                for owner, commitment in zip(intake.owners, study.commitments, strict=True):
+                    owed.setdefault(ledger_path(job.request.ledgers, owner.name), []).append(commitment.budget)
+    for path, prices in owed.items():
+        _require_shared(path, prices)
+
+
+def _require_shared(path: Path, prices: Sequence[Amount]) -> None:
+    """Refuse trainings that the ledger which they share cannot pay; a new one has what the first of them promises."""
+    if len(prices) > 1 and not path.exists():
+        raise LedgerRefusal(
+            f"{len(prices)} trainings share the ledger {path}, which would be made for the first of them alone",
+            remedy="leave out ledgers, so that each training has its own; the budget of the records holds for all",
+            value=str(path),
+        )
+    if path.exists():
+        with closing(SqliteLedger(path)) as ledger:
+            for measure in {price.measure for price in prices}:
+                total = sum(price.nano for price in prices if price.measure == measure)
+                require_left(ledger.book(), Amount(total, measure))
 
 
 def _price(request: TrainRequest, sources: Sources, tell: Tell) -> int:

@@ -288,16 +288,23 @@ def test_a_folder_with_other_things_in_it_stays_as_open_as_it_is(data, tmp_path)
         ({"shuffle": True}, {"epsilon": 1, "seed": [0, 1], "budget": 5}, "seed of a shuffle is varied"),
         ({}, {"epsilon": 1, "shuffle": [False, True], "budget": 5}, "shuffle is varied"),
         ({}, {"epsilon": [1, 0.5], "delta": 1e-6, "budget": 1.5}, "training 2 of 2 cannot be paid"),
+        (
+            {},
+            {"epsilon": 0.5, "delta": [0.0, 1e-6], "rule": "paper", "horizon": 50, "budget": 5},
+            "training 2 of 2 cannot be paid",
+        ),
+        ({}, {"epsilon": [1, 0.5], "budget": 5, "ledgers": "shared"}, "2 trainings share the ledger"),
         ({}, {"epsilon": 1, "clip": [1.0, -1.0], "budget": 5}, "training 2 of 2"),
     ],
 )
 def test_what_would_stop_a_sweep_with_real_noise_halfway_stops_it_before_anything_is_paid(
-    tmp_path, reading, grid, named
+    tmp_path, monkeypatch, reading, grid, named
 ):
-    rows = np.random.default_rng(6).normal(size=(700, 2))
-    table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "y": 2 * rows[:, 0] + rows[:, 1]})
+    a, b = np.random.default_rng(6).normal(size=(2, 700))
+    table = pl.DataFrame({"a": a, "b": b, "y": 2 * a + b})
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(CoprivError, match=named):
-        sweep(read(table, target="y", owners=2, **reading), simulate=False, out=tmp_path / "sweep", **grid, **FAST)
+        sweep(read(table, target="y", owners=2, **reading), simulate=False, out=tmp_path / "sweep", **(FAST | grid))
     assert spent(tmp_path / "registry") == 0
     assert not (tmp_path / "sweep").exists()
 
