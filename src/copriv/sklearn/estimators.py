@@ -138,8 +138,8 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             Refusal: the noise is real, and what asks looks at private rows without any.
         """
         rows = self._read_again(X)
-        if not scored and not is_simulated(self) and not are_public(self, rows):
-            refuse_lookers_at_predict(public_score)
+        if not scored and not is_simulated(self):
+            refuse_lookers_at_predict(public_score, lambda: are_public(self, rows))
         filled = np.where(np.isfinite(rows), rows, self.fill_)
         return np.asarray(filled @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0], dtype=np.float64)
 

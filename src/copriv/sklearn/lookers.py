@@ -26,7 +26,6 @@ _WHATEVER_THEY_DO = ("sklearn.metrics.", "sklearn.inspection.")
 _ELIMINATION = ("RFECV.", "_rfe_single_fit")
 _SCORES = ("score", "staged_score")
 _BLIND = ("FixedThresholdClassifier",)
-_NEVER_BLIND = ("TunedThresholdClassifierCV",)  # it predicts private rows whatever it scores with
 
 Scorer = Callable[..., Any]
 
@@ -40,18 +39,23 @@ def refuse_lookers_at_fit(public_scorer: Scorer) -> None:
     _refuse([frame for frame in callers() if _looks(frame)], public_scorer, "nothing was spent")
 
 
-def refuse_lookers_at_predict(public_scorer: Scorer) -> None:
+def refuse_lookers_at_predict(public_scorer: Scorer, are_public: Callable[[], bool]) -> None:
     """Refuse to predict for what scores, calibrates or stacks; plain predictions of whatever is fitted go on.
+
+    Args:
+        public_scorer: which looks at public rows alone.
+        are_public: whether the rows are public, asked only if somebody looks.
 
     Raises:
         Refusal: the predictions would be held against private targets without noise.
     """
     frames = [frame for frame in callers() if _looks_at_predictions(frame)]
-    _refuse(frames, public_scorer, "nothing more was spent")
+    if frames and not are_public():
+        _refuse(frames, public_scorer, "nothing more was spent")
 
 
 def _refuse(frames: list[FrameType], public_scorer: Scorer, spent: str) -> None:
-    lookers = [frame for frame in frames if not _scores_only_with(frame, public_scorer)]
+    lookers = [frame for frame in frames if not _is_only(_scorer_of(frame.f_locals), public_scorer)]
     if not lookers:
         return
     name = caller_name(lookers[-1])
@@ -87,12 +91,6 @@ def _looks_at_predictions(frame: FrameType) -> bool:
         return True
     method = actor_of(frame) is not None
     return _looks(frame) and (not method or function.lstrip("_").startswith("fit"))
-
-
-def _scores_only_with(frame: FrameType, public_scorer: Scorer) -> bool:
-    if type(actor_of(frame)).__name__ in _NEVER_BLIND:
-        return False
-    return _is_only(_scorer_of(frame.f_locals), public_scorer)
 
 
 def _scorer_of(local: Mapping[str, Any]) -> object:

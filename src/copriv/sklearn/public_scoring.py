@@ -11,7 +11,7 @@ from copriv.vectors import FloatArray
 
 
 def public_score(estimator: Given, X: object = None, y: object = None) -> float:  # noqa: ARG001
-    """The score of a fitted estimator on its own public rows: a scorer; of a pipeline or a search, that of the last or best.
+    """The score on its own public rows of an estimator, of a pipeline's last step or of a search's best: a scorer.
 
     Whatever rows a search gives are not looked at. Every fit of the search has noise and is charged to its ledger.
 
