@@ -11,20 +11,23 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from copriv.planning.training_spec import RuleChoice
 from copriv.privacy.guarantee import Guarantee
+from copriv.sklearn.cells import numbers_of, private_rows, private_targets
 from copriv.sklearn.fitting import fit_line
 from copriv.sklearn.given import Given
+from copriv.sklearn.lookers import refuse_lookers_at_fit, refuse_lookers_at_predict
 from copriv.sklearn.problem import Problem, Promise
-from copriv.sklearn.public_scoring import public_score, require_public
+from copriv.sklearn.public_scoring import are_public, is_simulated, public_score, require_public
 from copriv.sklearn.reading import classes_of, encode, owners_of, public_of, require_loss
 from copriv.sklearn.refusal import refusing
 from copriv.sklearn.rows import LABEL, SIGN, Line, dictionary_of, target_of
 from copriv.sklearn.settings import Settings, read_settings
-from copriv.sklearn.surroundings import earlier_steps, refuse_search, target_transformed
+from copriv.sklearn.surroundings import earlier_steps, require_ledger, target_transformed
 from copriv.vectors import FloatArray
 
 
@@ -54,7 +57,7 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         words: str = super().__repr__(N_CHAR_MAX)
-        return f"{words} (simulated, not private)" if self.simulate else words
+        return f"{words} (simulated, not private)" if is_simulated(self) else words
 
     def __sklearn_tags__(self) -> Given:
         tags = super().__sklearn_tags__()
@@ -66,16 +69,18 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
         Args:
             X: rows; what is no finite number is filled.
-            y: what is to be predicted.
+            y: what is to be predicted; with real noise, a record whose target cannot be read counts and says nothing.
             owner: whose each row is; None for one owner.
 
         Raises:
             Refusal: something does not fit, the budget does not allow it, or a search would score without noise on
                 private rows. It is a `ValueError`, and nothing is spent.
         """
-        if not self.simulate:
-            refuse_search(public_score)
         steps = earlier_steps()
+        if not self.simulate:
+            refuse_lookers_at_fit(public_score)
+            if self.ledger is None:
+                require_ledger(steps)
         if target_transformed():
             steps.append("a transformer of y was fitted on private rows before")
         with refusing():
@@ -105,10 +110,36 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(names)
 
-    def _margins(self, X: Given) -> FloatArray:
-        """X @ coef_ + intercept_, with what is no finite number filled."""
+    def _read(self, X: Given, y: Given) -> tuple[FloatArray, npt.NDArray[Any]]:
+        """Rows and targets to fit on; with real noise no single cell of them can raise an error."""
+        if self.simulate:
+            numeric = isinstance(self, RegressorMixin)
+            rows, targets = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=numeric)
+            return rows, targets
+        rows = private_rows(X)
+        validate_data(self, X, skip_check_array=True)
+        return rows, private_targets(y, len(rows))
+
+    def _read_again(self, X: Given) -> FloatArray:
+        """Rows to predict."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        if is_simulated(self):
+            checked: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+            return checked
+        with refusing():
+            rows = private_rows(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return rows
+
+    def _margins(self, X: Given, *, scored: bool = False) -> FloatArray:
+        """X @ coef_ + intercept_, with what is no finite number filled; `scored` if the rows are known to be public.
+
+        Raises:
+            Refusal: the noise is real, and what asks looks at private rows without any.
+        """
+        rows = self._read_again(X)
+        if not scored and not is_simulated(self):
+            refuse_lookers_at_predict(public_score, lambda: are_public(self, rows))
         filled = np.where(np.isfinite(rows), rows, self.fill_)
         return np.asarray(filled @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0], dtype=np.float64)
 
@@ -157,19 +188,17 @@ class ConsortiumRegressor(RegressorMixin, _Consortium):  # type: ignore[misc]
             Refusal: the noise is real and the rows are neither `self.public` nor declared public.
         """
         require_public(self, X, y, declared=public)
-        return float(super().score(X, y, sample_weight))
+        return float(r2_score(y, self._margins(X, scored=True), sample_weight=sample_weight))
 
     def _problem(self, X: Given, y: Given, owner: Given, settings: Settings) -> Problem:
-        rows, values = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
+        rows, values = self._read(X, y)
         public = public_of(self.public, rows.shape[1], self._names())
         targets = None if public is None else public.numbers()
         target = target_of(self.bounds)
         dictionary = dictionary_of(self.bounds, rows.shape[1], targets, target, settings.get("components", 10))
         loss = require_loss(settings.get("loss", "squared"), ("squared", "huber"))
         owners = owners_of(owner, len(rows))
-        return Problem(
-            rows, np.asarray(values, np.float64), owners, self._names(), targets, dictionary, loss, np.empty(0)
-        )
+        return Problem(rows, numbers_of(values), owners, self._names(), targets, dictionary, loss, np.empty(0))
 
     def _take(self, line: Line, problem: Problem) -> None:
         target = problem.dictionary.target
@@ -221,7 +250,9 @@ class ConsortiumClassifier(ClassifierMixin, _Consortium):  # type: ignore[misc]
 
     def predict(self, X: Given) -> npt.NDArray[Any]:
         """The likelier class."""
-        margins = self._margins(X)
+        return self._likelier(self._margins(X))
+
+    def _likelier(self, margins: FloatArray) -> npt.NDArray[Any]:
         return np.asarray(self.classes_[(margins > 0).astype(int)])
 
     def predict_proba(self, X: Given) -> FloatArray:
@@ -241,11 +272,13 @@ class ConsortiumClassifier(ClassifierMixin, _Consortium):  # type: ignore[misc]
             Refusal: the noise is real and the rows are neither `self.public` nor declared public.
         """
         require_public(self, X, y, declared=public)
-        return float(super().score(X, y, sample_weight))
+        likelier = self._likelier(self._margins(X, scored=True))
+        return float(accuracy_score(y, likelier, sample_weight=sample_weight))
 
     def _problem(self, X: Given, y: Given, owner: Given, settings: Settings) -> Problem:
-        rows, values = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-        check_classification_targets(values)
+        rows, values = self._read(X, y)
+        if self.simulate:
+            check_classification_targets(values)
         public = public_of(self.public, rows.shape[1], self._names())
         classes = classes_of(self.bounds, public, values, simulate=self.simulate)
         targets = None if public is None else public.labels(classes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from copriv.sklearn.cells import numbers_of
 from copriv.sklearn.given import Given
 from copriv.sklearn.refusal import Refusal
+from copriv.vectors import FloatArray
 
 
 def public_score(estimator: Given, X: object = None, y: object = None) -> float:  # noqa: ARG001
-    """The score of a fitted estimator, or of the last step of a pipeline, on its own public rows: a scorer.
+    """The score on its own public rows of an estimator, of a pipeline's last step or of a search's best: a scorer.
 
     Whatever rows a search gives are not looked at. Every fit of the search has noise and is charged to its ledger.
 
@@ -20,7 +22,7 @@ def public_score(estimator: Given, X: object = None, y: object = None) -> float:
     >>> public_score(model.fit(X[100:], X[100:, 0])) > 0.9
     True
     """
-    final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    final = _innermost(estimator)
     if getattr(final, "public", None) is None:
         raise Refusal(
             f"{type(final).__name__} has no public rows to be scored on",
@@ -35,7 +37,7 @@ def require_public(estimator: Given, X: object, y: object, *, declared: bool) ->
     Raises:
         Refusal: they are neither its own public rows nor declared public.
     """
-    if estimator.simulate or declared:
+    if is_simulated(estimator) or declared:
         return
     if estimator.public is not None and _same(estimator.public[0], X) and _same(estimator.public[1], y):
         return
@@ -43,6 +45,34 @@ def require_public(estimator: Given, X: object, y: object, *, declared: bool) ->
         f"{type(estimator).__name__} scores without noise, which tells about private rows",
         remedy="score on public rows: score(X, y, public=True) says that they are; or use simulate=True",
     )
+
+
+def is_simulated(estimator: Given) -> bool:
+    """Whether the fit was a simulation; of what is not fitted, whether it would be one.
+
+    A parameter may be set after the fit, and the fit stays what it was.
+    """
+    spent = getattr(estimator, "spent_", None)
+    return bool(estimator.simulate if spent is None else spent.simulated)
+
+
+def are_public(estimator: Given, rows: FloatArray) -> bool:
+    """Whether every one of the rows is among the estimator's public ones."""
+    if estimator.public is None:
+        return False
+    known = {row.tobytes() for row in numbers_of(estimator.public[0])}
+    return all(row.tobytes() in known for row in rows)
+
+
+def _innermost(estimator: Given) -> Given:
+    """The last step of a pipeline, the best estimator of a search, and so on within."""
+    while True:
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
 
 
 def _same(one: object, other: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
 from copriv.errors import BadInput
+from copriv.sklearn.cells import number_of, numbers_of
 from copriv.sklearn.given import Given
 from copriv.sklearn.problem import PublicTable
 from copriv.vectors import FloatArray
@@ -95,7 +97,8 @@ def classes_of(bounds: Given, public: GivenRows | None, y: npt.NDArray[Any], *, 
         )
     if found.size < 2:
         raise BadInput(f"there is {found.size} class", remedy="give two classes", value=int(found.size))
-    if (found.dtype.kind in "OUS") != (y.dtype.kind in "OUS"):
+    unlike = _is_text(found) != _is_text(y) if simulate else _is_text(found) and not _is_text(y)
+    if unlike:
         raise BadInput(
             f"the classes are of type {found.dtype}, and y is of type {y.dtype}",
             remedy="name the classes as in y",
@@ -105,12 +108,24 @@ def classes_of(bounds: Given, public: GivenRows | None, y: npt.NDArray[Any], *, 
 
 
 def encode(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
-    """−1 and +1 for the two classes, NaN for any other.
+    """−1 and +1 for the two classes, NaN for any other; each label is read by itself, and "1" is 1.
 
     >>> encode(np.array(["no", "yes", "?"]), np.array(["no", "yes"])).tolist()
     [-1.0, 1.0, nan]
+    >>> encode(np.array([0, "1", 0.5], dtype=object), np.array([0, 1])).tolist()
+    [-1.0, 1.0, nan]
     """
-    return np.where(y == classes[1], 1.0, np.where(y == classes[0], -1.0, np.nan))
+    names = [number_of(name) for name in classes]
+    if math.isnan(sum(names)) or names[0] == names[1]:
+        first, second = map(str, classes)
+        marks = {first: -1.0, second: 1.0}
+        return np.array([marks.get(str(label), math.nan) for label in y.tolist()], dtype=np.float64)
+    found = numbers_of(y)
+    return np.where(found == names[1], 1.0, np.where(found == names[0], -1.0, np.nan))
+
+
+def _is_text(labels: npt.NDArray[Any]) -> bool:
+    return labels.dtype.kind in "OUS"
 
 
 def require_loss(loss: str, known: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What calls `fit`: a search that would score without noise on private rows, or a pipeline that has fitted before.
+"""What calls `fit`: a pipeline that has fitted before, or something that changes the rows, which then have no ledger.
 
 scikit-learn clones an estimator and calls `fit` on the clone, which cannot know why. The calls above it on the stack
 do: they are scikit-learn's own functions, also in a worker process.
@@ -6,41 +6,35 @@ do: they are scikit-learn's own functions, also in a worker process.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import Any
 
 from sklearn.utils import get_tags
 
+from copriv.sklearn.callers import caller_name, callers, module_of
 from copriv.sklearn.refusal import Refusal
 
-# What fits and then looks at private rows without noise, by module; each is refused unless it scores on public rows.
-_LOOKERS = (
-    "sklearn.model_selection.",
-    "sklearn.calibration",
-    "sklearn.ensemble._stacking",
-)
-_LOOKING_FUNCTIONS = ("RFECV.", "_rfe_single_fit")
-_BLIND = ("FixedThresholdClassifier",)
-
-Scorer = Callable[..., Any]
+# What fits on some of the columns, on some of the rows, or on columns of its own beside them.
+_CHANGING_MODULES = ("sklearn.feature_selection.", "sklearn.ensemble._bagging")
+_CHANGING_FUNCTIONS = ("_BaseChain.", "RegressorChain.", "ClassifierChain.", "_fit_ovo_binary")
 
 
-def refuse_search(public_scorer: Scorer) -> None:
-    """Refuse to be fitted by a search or a cross-validation, unless `public_scorer` is all that it scores with.
+def require_ledger(steps: list[str]) -> None:
+    """Refuse a fit without a named ledger on rows that are not those that the user gave.
+
+    The registry knows rows as they are. Rows that were scaled, or chosen from, are new to it, and would have a fresh
+    budget each time.
 
     Raises:
         Refusal: before anything is spent; its words say what to do instead.
     """
-    lookers = [frame for frame in _callers() if _looks(frame)]
-    if not lookers or _scores_with(_scorer_of(lookers[0].f_locals), public_scorer):
+    changing = [frame for frame in callers() if _changes(frame)]
+    if not steps and not changing:
         return
-    name = _name(lookers[-1])
+    name = caller_name(changing[-1]) if changing else "a step before it"
     raise Refusal(
-        f"{name} scores without noise on private rows",
-        remedy="search with simulate=True, or on public rows with scoring=copriv.sklearn.public_score; then fit once "
-        "with noise; nothing was spent",
+        f"{name} changes the rows, so the registry cannot tell whose budget they have",
+        remedy="name a ledger: ledger=copriv.sklearn.open_budget(path, epsilon=3); or use simulate=True; nothing was "
+        "spent",
         value=name,
     )
 
@@ -49,7 +43,7 @@ def earlier_steps() -> list[str]:
     """The steps that pipelines have fitted before this `fit`, each with what it is; the outer pipeline's first."""
     found: list[str] = []
     stops: dict[int, int] = {}
-    for frame in _callers():
+    for frame in callers():
         if frame.f_globals.get("__name__") != "sklearn.pipeline":
             continue
         function, pipeline = frame.f_code.co_qualname, frame.f_locals.get("self")
@@ -65,7 +59,7 @@ def earlier_steps() -> list[str]:
 
 def target_transformed() -> bool:
     """Whether a `TransformedTargetRegressor` has fitted a transformer of the target before."""
-    return any(frame.f_globals.get("__name__") == "sklearn.compose._target" for frame in _callers())
+    return any(frame.f_globals.get("__name__") == "sklearn.compose._target" for frame in callers())
 
 
 def _describe(name: str, step: object) -> str:
@@ -77,38 +71,8 @@ def _describe(name: str, step: object) -> str:
     return f"step {name!r} ({kind}) was fitted on private rows before"
 
 
-def _callers() -> Iterator[FrameType]:
-    frame = sys._getframe(2)  # noqa: SLF001 - the only way to know who fits
-    while frame is not None:
-        yield frame
-        frame = frame.f_back  # type: ignore[assignment]
-
-
-def _looks(frame: FrameType) -> bool:
-    module, function = str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname
-    if type(frame.f_locals.get("self")).__name__ in _BLIND:
-        return False
-    if module == "sklearn.feature_selection._rfe":
-        return function.startswith(_LOOKING_FUNCTIONS)
-    return module.startswith(_LOOKERS)
-
-
-def _name(frame: FrameType) -> str:
-    """What a user calls it: a class, or a function."""
-    looker = frame.f_locals.get("self")
-    return frame.f_code.co_name if looker is None else type(looker).__name__
-
-
-def _scorer_of(local: Mapping[str, Any]) -> object:
-    """What a function of scikit-learn scores with, by the names that it has for it."""
-    if "scorer" in local:
-        return local["scorer"]
-    return local["scoring"] if "scoring" in local else getattr(local.get("self"), "scoring", None)
-
-
-def _scores_with(scorer: object, wanted: Scorer) -> bool:
-    """Whether a scorer, or every one of several, is the wanted one."""
-    several = scorer if isinstance(scorer, Mapping) else getattr(scorer, "_scorers", None)
-    if isinstance(several, Mapping):
-        return bool(several) and all(each is wanted for each in several.values())
-    return scorer is wanted
+def _changes(frame: FrameType) -> bool:
+    module, function = module_of(frame), frame.f_code.co_qualname
+    return module.startswith(_CHANGING_MODULES) or (
+        module.startswith("sklearn.multi") and function.startswith(_CHANGING_FUNCTIONS)
+    )

@@ -78,7 +78,7 @@ def test_a_search_with_real_noise_is_refused_and_nothing_is_spent(banks, private
 @pytest.mark.parametrize("search", ["named scorer", "cross_val_predict", "elimination"])
 def test_a_twin_that_does_not_look_around_spends(banks, private, ledger, search, monkeypatch):
     """The broken twin: what the test above would let pass."""
-    monkeypatch.setattr("copriv.sklearn.estimators.refuse_search", lambda _scorer: None)
+    monkeypatch.setattr("copriv.sklearn.estimators.refuse_lookers_at_fit", lambda _scorer: None)
     with suppress(Refusal):
         SEARCHES[search](private, *banks[:2])
     assert _spent(ledger) > 0
