@@ -32,10 +32,10 @@ def owners(folder: Path) -> dict[str, tuple[Owner, Terms]]:
     terms = plain_terms(parameters=PARAMETERS, limit=1.0, horizon=1000)
     guarantee = Guarantee.of(1000)
     commitment = make_commitment(terms, guarantee, records=RECORDS, answers=100_000)
-    genesis = begin("bank", "records", guarantee)
+    opening = begin("bank", "records", guarantee)
     ledgers: dict[str, Ledger] = {
-        "in memory": MemoryLedger(genesis),
-        "on disk, durable": SqliteLedger.create(folder / "ledger.sqlite", genesis),
+        "in memory": MemoryLedger(opening),
+        "on disk, durable": SqliteLedger.create(folder / "ledger.sqlite", opening),
     }
     return {
         name: (Owner("bank", terms, commitment, PrivateResponder(sample, commitment), ledger), terms)

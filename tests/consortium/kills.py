@@ -157,7 +157,7 @@ def findings(world):
     wrong += [f"the answer of {name} to {query} was paid for and lost" for name, query in sorted(given - set(used))]
     for name, home in world.homes.items():
         charged, budget = replay.charges_of(home)
-        cap = OwnerWorkspace(home).engagement.answers
+        cap = OwnerWorkspace(home).enrollment.answers
         if sum(nano for _, nano in charged) > budget or len(charged) > cap:
             wrong.append(f"{name} has spent more than it promised")
         if len({query for query, _ in charged}) != len(charged):

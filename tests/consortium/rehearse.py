@@ -60,7 +60,7 @@ def _run_without_noise(folder, homes):
     for name, home in homes.items():
         invitation, quiet = folder / f"quiet-{name}.invitation", folder / f"quiet-{name}"
         _copriv("learner", "invite", name, "--folder", learner, "--out", invitation)
-        data = OwnerWorkspace(home).engagement.data
+        data = OwnerWorkspace(home).enrollment.data
         _copriv("owner", "join", invitation, "--data", data, "--folder", quiet, "--yes", quietly=True)
         silent[name] = quiet
     processes = [
@@ -79,7 +79,7 @@ def _run_without_noise(folder, homes):
 
 def _homes(folder):
     found = [path.parent for path in sorted(folder.glob("*/engagement.json"))]
-    return {OwnerWorkspace(home).engagement.owner: home for home in found}
+    return {OwnerWorkspace(home).enrollment.owner: home for home in found}
 
 
 def _copriv(*words, quietly=False):

@@ -68,15 +68,15 @@ def _rule(learner, terms, roster):
 
 
 def _silent(home):
-    prepared = prepare(home.engagement, home.study)
-    ledger = MemoryLedger(begin(home.engagement.owner, "simulated", home.engagement.guarantee))
+    prepared = prepare(home.enrollment, home.study)
+    ledger = MemoryLedger(begin(home.enrollment.owner, "simulated", home.enrollment.guarantee))
     responder = SilentResponder(prepared.sample, prepared.commitment)
-    return Owner(home.engagement.owner, home.study.terms, prepared.commitment, responder, ledger)
+    return Owner(home.enrollment.owner, home.study.terms, prepared.commitment, responder, ledger)
 
 
 def _answers(home):
     """Every answer in an owner's ledger, by the id of its query; the ledger is verified first."""
-    ledger = SqliteLedger(Path(OwnerWorkspace(home).engagement.ledger))
+    ledger = SqliteLedger(Path(OwnerWorkspace(home).enrollment.ledger))
     ledger.verify()
     found = {}
     for entry in ledger.entries():
@@ -88,8 +88,8 @@ def _answers(home):
 
 def charges_of(home):
     """The ids and prices of everything an owner was charged for, and its whole budget."""
-    ledger = SqliteLedger(Path(OwnerWorkspace(home).engagement.ledger))
+    ledger = SqliteLedger(Path(OwnerWorkspace(home).enrollment.ledger))
     charged = [(entry.body.query, entry.body.nano) for entry in ledger.entries() if isinstance(entry.body, Charge)]
-    budget = ledger.book().budget.nano
+    budget = ledger.state().budget.nano
     ledger.close()
     return charged, budget

@@ -18,9 +18,9 @@ from copriv.runtime.simulated_responder import SilentResponder
 def main(folder):
     home = OwnerWorkspace(folder)
     ledger = home.open_ledger()
-    prepared = prepare(home.engagement, home.study)
+    prepared = prepare(home.enrollment, home.study)
     responder = SilentResponder(prepared.sample, prepared.commitment)
-    owner = Owner(home.engagement.owner, home.study.terms, prepared.commitment, responder, ledger)
+    owner = Owner(home.enrollment.owner, home.study.terms, prepared.commitment, responder, ledger)
     log = OwnerLog(home, ledger, silent)
     asyncio.run(answer(home, owner, prepared.sample.records, log))
     ledger.close()

@@ -24,7 +24,7 @@ from copriv.transport.nats_owner import Dismissed
 def spent_once(owners, log):
     """Every paid answer was absorbed, once."""
     used = [(entry.owner, entry.query) for entry in log if entry.outcome == "answer"]
-    given = [(owner.name, query) for owner in owners for query in owner.ledger.book().queries]
+    given = [(owner.name, query) for owner in owners for query in owner.ledger.state().queries]
     return len(used) == len(set(used)) and sorted(used) == sorted(given)
 
 
@@ -155,8 +155,8 @@ def test_a_second_process_of_an_owner_is_turned_away(tmp_path):
             learner.begin({"east": learner.present["east"]})
             assert isinstance(learner.ask(Query("q", TERMS.digest(), "east", (0.0,) * 4)), Answer)
             learner.end((0.0,) * 4)
-        assert len(first.ledger.book().queries) == 1
-        assert second.ledger.book().spent == 0
+        assert len(first.ledger.state().queries) == 1
+        assert second.ledger.state().spent == 0
 
 
 def test_a_process_that_is_gone_is_replaced(tmp_path):
@@ -219,11 +219,11 @@ def test_a_revoked_owner_is_gone_at_once_and_training_goes_on(tmp_path):
             course = Course(tmp_path, learner)
             course.go(20)
             assert quarters.revoke("west")
-            spent = owners[-1].ledger.book().spent
+            spent = owners[-1].ledger.state().spent
             after = course.go(60)
             learner.end((0.0,) * 4)
         assert {iteration.query.owner for iteration in after} == {"east", "north"}
-        assert owners[-1].ledger.book().spent == spent
+        assert owners[-1].ledger.state().spent == spent
         course.close()
 
 

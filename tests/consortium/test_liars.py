@@ -85,7 +85,7 @@ class Scene:
                 used.append((entry.owner, entry.query))
                 state = rule.absorb(state, HONEST.index(entry.owner), np.asarray(values), np.asarray(theta))
         wrong += [] if np.array_equal(rule.model(state), self.model) else ["another model"]
-        paid = [len(self.owners[name].ledger.book().queries) for name in HONEST]
+        paid = [len(self.owners[name].ledger.state().queries) for name in HONEST]
         absorbed = [sum(owner == name for owner, _ in used) for name in HONEST]
         wrong += [] if paid == absorbed and len(set(used)) == len(used) else ["honest owners paid for nothing"]
         spoken = [*self.told, *self.screen]
@@ -174,7 +174,7 @@ def test_a_message_beyond_the_brokers_limit_is_silence_and_nothing_else(tmp_path
     assert {entry.owner for entry in scene.log} == set(HONEST)
     assert len(scene.log) == SHORT.horizon
     assert np.all(np.isfinite(scene.model))
-    paid = sum(len(scene.owners[name].ledger.book().queries) for name in HONEST)
+    paid = sum(len(scene.owners[name].ledger.state().queries) for name in HONEST)
     assert paid == SHORT.horizon
 
 
@@ -221,7 +221,7 @@ def test_whoever_only_refuses_does_not_use_up_the_meetings_of_others(tmp_path, c
         scene.train(learner, NAMES)
     answered = Counter(entry.owner for entry in scene.log if entry.outcome == "answer")
     assert answered == dict.fromkeys(HONEST, 2)
-    assert [len(scene.owners[name].ledger.book().queries) for name in HONEST] == [2, 2]
+    assert [len(scene.owners[name].ledger.state().queries) for name in HONEST] == [2, 2]
 
 
 def _failing(data):

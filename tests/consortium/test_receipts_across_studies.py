@@ -65,7 +65,7 @@ def machines(tmp_path):
 
 def _spent(folder):
     with closing(SqliteLedger(folder / "bank.sqlite")) as ledger:
-        return ledger.book().spent
+        return ledger.state().spent
 
 
 def test_a_backup_restored_between_two_studies_is_noticed(machines, tmp_path):

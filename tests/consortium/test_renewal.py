@@ -86,7 +86,7 @@ def test_certificates_renew_three_times_in_a_paced_study_and_everybody_comes_bac
     assert company.count(TWIN, "connected to the broker") == 1
     assert [entry.number for entry in log] == list(range(1, len(log) + 1))
     assert {entry.outcome for entry in log} == {"answer"}
-    paid = [(name, query) for name, owner in company.owners.items() for query in owner.ledger.book().queries]
+    paid = [(name, query) for name, owner in company.owners.items() for query in owner.ledger.state().queries]
     assert sorted(paid) == sorted((entry.owner, entry.query) for entry in log)
 
 

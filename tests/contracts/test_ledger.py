@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from copriv import errors
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal, QueryConflict
-from copriv.owner.entries import Genesis
+from copriv.owner.entries import Opening
 from copriv.owner.ledger_state import keyed
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -24,7 +24,7 @@ from copriv.privacy.guarantee import Amount, Guarantee
 BUDGET = Amount(100, "epsilon")
 CHARGE = Amount(30, "epsilon")
 SALT = "5a" * 32
-GENESIS = Genesis("1d" * 32, SALT, "bank", keyed(SALT, "d" * 64), 100, 0.0, "pure", {"epsilon": 100})
+GENESIS = Opening("1d" * 32, SALT, "bank", keyed(SALT, "d" * 64), 100, 0.0, "pure", {"epsilon": 100})
 
 
 def reserve(ledger, query="q", question="?", charge=CHARGE, study="study", allowance=BUDGET):
@@ -78,7 +78,7 @@ def ledger(request, tmp_path):
 
 
 def test_a_new_ledger_has_spent_nothing(ledger):
-    book = ledger.book()
+    book = ledger.state()
     assert (book.owner, book.budget, book.spent, book.sequence) == ("bank", BUDGET, 0, 1)
     assert book.is_for("d" * 64)
     assert not book.is_for("e" * 64)
@@ -91,9 +91,9 @@ def test_charges_add_up_and_the_budget_is_the_end(ledger):
         assert reserve(ledger, f"q{number}") is None
     with pytest.raises(LedgerRefusal, match=r"budget is spent: ε = 0\.00000009 of ε = 0\.0000001"):
         reserve(ledger, "q3")
-    assert ledger.book().spent == 90
+    assert ledger.state().spent == 90
     assert reserve(ledger, "q4", charge=Amount(10, "epsilon")) is None
-    assert len(ledger.book().queries) == 4
+    assert len(ledger.state().queries) == 4
 
 
 def test_a_study_has_its_share_and_all_studies_one_budget(ledger):
@@ -105,7 +105,7 @@ def test_a_study_has_its_share_and_all_studies_one_budget(ledger):
     reserve(ledger, "b1", study="b", allowance=share)
     with pytest.raises(LedgerRefusal, match=r"budget is spent: ε = 0\.00000009 of ε = 0\.0000001"):
         reserve(ledger, "b2", study="b", allowance=share)
-    assert ledger.book().studies == {"a": share, "b": CHARGE}
+    assert ledger.state().studies == {"a": share, "b": CHARGE}
 
 
 def test_the_same_question_is_free_and_gets_the_same_bytes_and_receipt(ledger):
@@ -114,21 +114,21 @@ def test_the_same_question_is_free_and_gets_the_same_bytes_and_receipt(ledger):
     reserve(ledger, "other")
     stored = reserve(ledger)
     assert (stored.payload, stored.receipt) == (b"answer", receipt)
-    assert ledger.book().spent == 60
+    assert ledger.state().spent == 60
 
 
 def test_a_charged_question_without_an_answer_may_be_asked_again_for_free(ledger):
     """Nothing left the owner, so the reservation still stands for it."""
     reserve(ledger)
     assert reserve(ledger) is None
-    assert ledger.book().spent == 30
+    assert ledger.state().spent == 30
 
 
 def test_an_id_with_another_question_is_a_conflict(ledger):
     reserve(ledger)
     with pytest.raises(QueryConflict, match="'q'"):
         reserve(ledger, question="other")
-    assert ledger.book().spent == 30
+    assert ledger.state().spent == 30
 
 
 def test_there_is_one_answer_to_one_charged_query(ledger):
@@ -158,10 +158,10 @@ def test_a_ledger_knows_its_own_receipts_and_no_others(ledger):
     first = ledger.store("q", b"answer")
     reserve(ledger, "other")
     newest = ledger.store("other", b"answer")
-    assert ledger.book().newest_receipt == newest
+    assert ledger.state().newest_receipt == newest
     assert ledger.witnesses(first)
     assert ledger.witnesses(newest)
-    for stranger in ("", "0" * 64, newest[:-1], newest.upper() + "0", f"3:{ledger.book().head}"):
+    for stranger in ("", "0" * 64, newest[:-1], newest.upper() + "0", f"3:{ledger.state().head}"):
         assert not ledger.witnesses(stranger)
 
 
@@ -188,8 +188,8 @@ def test_memory_and_disk_agree_on_every_sequence_of_calls(tmp_path_factory, call
     for number, question, nano, study in calls:
         outcomes = {_outcome(ledger, f"q{number}", question, Amount(nano, "epsilon"), study) for ledger in ledgers}
         assert len(outcomes) == 1
-        assert len({(book.sequence, len(book.receipts)) for book in (ledger.book() for ledger in ledgers)}) == 1
-        assert ledgers[0].book().spent == ledgers[1].book().spent <= BUDGET.nano
+        assert len({(book.sequence, len(book.receipts)) for book in (ledger.state() for ledger in ledgers)}) == 1
+        assert ledgers[0].state().spent == ledgers[1].state().spent <= BUDGET.nano
     ledgers[1].close()
 
 
@@ -218,7 +218,7 @@ def test_creating_never_touches_an_existing_file_and_leaves_no_draft(disk, tmp_p
     reserve(disk)
     with pytest.raises(LedgerRefusal, match="already"):
         SqliteLedger.create(tmp_path / "ledger.sqlite", GENESIS)
-    assert disk.book().spent == 30
+    assert disk.state().spent == 30
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
@@ -242,7 +242,7 @@ def test_a_new_epoch_carries_the_spending_over(disk):
     reserve(disk)
     reserve(disk, "q2")
     disk.open_epoch(Guarantee(200), {"epsilon": 200}, "an officer")
-    book = disk.book()
+    book = disk.state()
     assert (book.spent, book.budget.nano, book.guarantee.nano_epsilon) == (60, 200, 200)
     for number in range(4):
         reserve(disk, f"more{number}", allowance=Amount(200, "epsilon"))
@@ -260,26 +260,26 @@ def test_an_epoch_is_signed_and_not_below_what_is_spent(disk):
     with pytest.raises(LedgerRefusal, match=r"less than what is spent: ε = 0\.00000003"):
         disk.open_epoch(Guarantee(300, 1e-6), {"rho": 300}, "an officer")
     disk.open_epoch(Guarantee(30), {"epsilon": 30}, "an officer")
-    assert disk.book().budget.nano == 30
+    assert disk.state().budget.nano == 30
 
 
 def test_a_changed_dataset_needs_a_signed_version_that_inherits_the_spending(disk):
     reserve(disk)
     with pytest.raises(LedgerRefusal, match="copriv ledger version"):
-        disk.book().require_dataset("e" * 64)
+        disk.state().require_dataset("e" * 64)
     with pytest.raises(LedgerRefusal, match="signed off"):
         disk.open_version("e" * 64, "")
     disk.open_version("e" * 64, "an officer")
-    disk.book().require_dataset("e" * 64)
-    assert disk.book().spent == 30
+    disk.state().require_dataset("e" * 64)
+    assert disk.state().spent == 30
 
 
 def test_entries_tell_the_whole_story(disk):
     reserve(disk)
     disk.store("q", b"answer")
     kinds = [type(entry.body).__name__ for entry in disk.entries()]
-    assert kinds == ["Genesis", "Charge", "Answered"]
-    assert [entry.head for entry in disk.entries()][-1] == disk.book().head
+    assert kinds == ["Opening", "Charge", "Answered"]
+    assert [entry.head for entry in disk.entries()][-1] == disk.state().head
     changed = msgspec.structs.replace(next(disk.entries()), previous="1" * 64)
     assert changed.head != next(disk.entries()).head
 

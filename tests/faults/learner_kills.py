@@ -166,7 +166,7 @@ def _read(path):
     """The book of a ledger, and for each query its question and the stored numbers."""
     with closing(SqliteLedger(path)) as ledger:
         ledger.verify()
-        book = ledger.book()
+        book = ledger.state()
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT query, bytes FROM payload").fetchall()
     return book, {query: (book.queries[query].question, msgspec.msgpack.decode(data)[0]) for query, data in rows}

@@ -65,8 +65,8 @@ class OneFile:
     def join(self):
         data, epsilon, place = self._any(self.files), self._epsilon(), self.folder / f"{self.number}.sqlite"
         if self.twin == "no registry":
-            genesis = begin("bank", fingerprint_of_file(data), Guarantee(epsilon))
-            SqliteLedger.create(place, genesis).close()
+            opening = begin("bank", fingerprint_of_file(data), Guarantee(epsilon))
+            SqliteLedger.create(place, opening).close()
         else:
             with Registry() as registry:
                 joining = settle_joining(registry, registry.lookup(data), self._word(registry), None, place)
@@ -106,7 +106,7 @@ class OneFile:
         amount = Amount(int(self.chance.integers(10**8, 4 * 10**8)), "epsilon")
         with closing(SqliteLedger(place)) as ledger:
             if self.twin != "no registry":
-                ledger.book().require_dataset(fingerprint_of_file(data))
+                ledger.state().require_dataset(fingerprint_of_file(data))
                 with Registry() as registry:
                     require_registered(registry, data, ledger, place)
             ledger.reserve(f"q{self.number}", "?", amount, f"s{self.number}", amount)

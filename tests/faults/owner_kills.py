@@ -153,7 +153,7 @@ def inspect_main_file(path, outside):
         try:
             with closing(SqliteLedger(alone)) as ledger:
                 ledger.verify()
-                answered = {name for name, asked in ledger.book().queries.items() if asked.answer is not None}
+                answered = {name for name, asked in ledger.state().queries.items() if asked.answer is not None}
         except LedgerFailure:
             outside.refused_alone += 1
             return []
@@ -172,7 +172,7 @@ def copy_as_it_lies(path, folder):
 
 
 def _compare(ledger, outside):
-    book = ledger.book()
+    book = ledger.state()
     charges = {entry.body.query: entry.body.nano for entry in ledger.entries() if isinstance(entry.body, Charge)}
     for name, replies in outside.heard.items():
         if name not in charges:

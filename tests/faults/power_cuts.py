@@ -70,7 +70,7 @@ def _cut_once(log, before, generator, toll):
 
 def _compare(ledger, sent):
     """What was sent is charged and comes back the same, and life goes on."""
-    owner, charged = world.make_owner(ledger), dict(ledger.book().queries)
+    owner, charged = world.make_owner(ledger), dict(ledger.state().queries)
     for event in sent:
         name = decode_query(event.query).id
         if name not in charged:

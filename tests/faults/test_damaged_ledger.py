@@ -50,7 +50,7 @@ def _read(path):
     """All that a ledger says, checked."""
     with closing(SqliteLedger(path)) as ledger:
         ledger.verify()
-        return ledger.book(), list(ledger.entries()), [ledger._payload(f"q{number}") for number in range(3)]
+        return ledger.state(), list(ledger.entries()), [ledger._payload(f"q{number}") for number in range(3)]
 
 
 def _tamper(path, *statements):
@@ -118,7 +118,7 @@ def test_a_restored_old_copy_is_noticed_through_the_receipt(used, tmp_path):
     refusal, old = _ask(path, "q5", "q0", receipt=newest)
     assert (refusal.reason, old.reason) == ("rollback", "rollback")
     with closing(SqliteLedger(path)) as ledger:
-        assert len(ledger.book().queries) == 3
+        assert len(ledger.state().queries) == 3
 
 
 def test_a_ledger_cut_short_with_care_is_noticed_through_the_receipt(used):
@@ -137,7 +137,7 @@ def test_a_fresh_ledger_in_its_place_is_noticed_through_the_receipt(used):
     (refusal,) = _ask(path, "q3", receipt=receipt)
     assert refusal.reason == "rollback"
     with closing(SqliteLedger(path)) as ledger:
-        assert ledger.book().spent == 0
+        assert ledger.state().spent == 0
 
 
 def test_the_right_ledger_put_back_answers_again(used, tmp_path):

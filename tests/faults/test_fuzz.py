@@ -44,14 +44,14 @@ def test_no_message_breaks_an_owner_charges_for_a_refusal_or_reveals_a_record():
     garbage, charge = Garbage(1, "a5" * 32), world.commitment(ANSWERS).calibration.charge.nano
     paid, reasons = set(), set()
     for _ in range(MESSAGES):
-        message, before = garbage.message(), ledger.book().spent
+        message, before = garbage.message(), ledger.state().spent
         data, other_data = one.handle(message), other.handle(message)
         reply = decode_reply(data)
         if isinstance(reply, Answer) or reply.reason == "failed":
-            assert ledger.book().spent - before == charge * (reply.id not in paid)
+            assert ledger.state().spent - before == charge * (reply.id not in paid)
             paid.add(reply.id)
         else:
-            assert ledger.book().spent == before
+            assert ledger.state().spent == before
         if isinstance(reply, Refusal):
             assert data == other_data
             reasons.add(reply.reason)
@@ -59,7 +59,7 @@ def test_no_message_breaks_an_owner_charges_for_a_refusal_or_reveals_a_record():
             assert decode_reply(other_data).id == reply.id
     assert reasons == {"oversized", "malformed", "terms", "outside", "rollback", "conflict", "failed", "exhausted"}
     assert len(paid) == ANSWERS <= responder.seen
-    assert ledger.book().spent == other_ledger.book().spent == ANSWERS * charge
+    assert ledger.state().spent == other_ledger.state().spent == ANSWERS * charge
 
 
 def test_a_ledger_on_disk_gives_the_same_bytes_for_the_same_messages(tmp_path):
@@ -97,4 +97,4 @@ def test_what_is_too_large_is_not_even_parsed(monkeypatch, kind):
     owner, responder, ledger = _owner(0.25)
     reply = decode_reply(owner.handle(start.ljust(10**8, b"\0")))
     assert reply.reason == "oversized"
-    assert (responder.seen, ledger.book().spent) == (0, 0)
+    assert (responder.seen, ledger.state().spent) == (0, 0)

@@ -288,7 +288,7 @@ def test_a_liar_behind_a_real_broker_says_a_thousand_things(tmp_path):
                         assert isinstance(found, Answer)
             learner.end((0.0,) * 4, seconds=0.2)
     assert all(words.isprintable() for words in told)
-    assert len(honest.ledger.book().queries) == 10
+    assert len(honest.ledger.state().queries) == 10
 
 
 def _spoiled(desk, owner, hearsay):

@@ -52,7 +52,7 @@ def _healthy_again(path, sent, query):
         answer = owner.handle(query)
         assert isinstance(decode_reply(answer), Answer)
         assert owner.handle(query) == answer
-        assert ledger.book().spent == CHARGE * (len(sent) + 1)
+        assert ledger.state().spent == CHARGE * (len(sent) + 1)
         ledger.verify()
 
 
@@ -93,7 +93,7 @@ def test_after_a_failure_the_same_process_fails_again_or_answers_properly(path, 
         with pytest.raises(LedgerFailure):
             owner.handle(query)
         sent = owner.handle(query)
-        assert ledger.book().spent == CHARGE
+        assert ledger.state().spent == CHARGE
     with closing(SqliteLedger(path)) as ledger:
         ledger.verify()
         assert world.make_owner(ledger).handle(query) == sent

@@ -52,7 +52,7 @@ def _answered(heard):
 def _require_spent(path, answers):
     with closing(SqliteLedger(path)) as ledger:
         ledger.verify()
-        book = ledger.book()
+        book = ledger.state()
     assert set(book.queries) == answers
     assert book.spent == len(answers) * world.commitment().calibration.charge.nano <= book.budget.nano
 

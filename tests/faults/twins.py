@@ -46,7 +46,7 @@ class Tardy(Twin):
 
 class Late(Tardy):
     def reserve(self, query, *price):
-        book = self.ledger.book()
+        book = self.ledger.state()
         if query in book.queries:
             return self.ledger.reserve(query, *price)
         self.charge = book.charge(query, *price)

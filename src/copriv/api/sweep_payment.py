@@ -118,7 +118,7 @@ def _require_shared(path: Path, prices: Sequence[Amount]) -> None:
         with closing(SqliteLedger(path)) as ledger:
             for measure in {price.measure for price in prices}:
                 total = sum(price.nano for price in prices if price.measure == measure)
-                require_left(ledger.book(), Amount(total, measure))
+                require_left(ledger.state(), Amount(total, measure))
 
 
 def _price(request: TrainRequest, sources: Sources, tell: Tell) -> int:
@@ -138,7 +138,7 @@ def _left(request: TrainRequest, sources: Sources, tell: Tell) -> int | None:
             return said
         ledger = open_registered(registry, known)
         try:
-            book = ledger.book()
+            book = ledger.state()
         finally:
             ledger.close()
     spent = sum(account.spent for account in book.accounts.values()) and lost_in_all(book).nano_epsilon

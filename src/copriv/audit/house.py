@@ -155,13 +155,13 @@ def _live(
 def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
     """Read, recognise, approve, and make folder and ledger, as `copriv owner join` does."""
     found = read_study(study)
-    engagement = _engage(found.terms, data, folder / "ledger.sqlite")
-    prepared = house.prepare(engagement, found)
+    enrollment = _engage(found.terms, data, folder / "ledger.sqlite")
+    prepared = house.prepare(enrollment, found)
     with Registry() as registry:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
-    joining.require_room(engagement.guarantee, engagement.accountant)
-    take = partial(joining.take, NAME, engagement.guarantee, engagement.accountant, lambda: _LEDGER)
-    home = OwnerWorkspace.create(folder, engagement, study, {}, take)
+    joining.require_room(enrollment.guarantee, enrollment.accountant)
+    take = partial(joining.take, NAME, enrollment.guarantee, enrollment.accountant, lambda: _LEDGER)
+    home = OwnerWorkspace.create(folder, enrollment, study, {}, take)
     home.approve(_SIGNED, "2026-01-01T00:00:00+00:00", prepared.sample.records)
     return prepared
 
@@ -204,10 +204,12 @@ def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], numb
         ledger = house.open_ledger(home, draw)
         try:
             with Registry() as registry:
-                require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
-            prepared = house.prepare(home.engagement, home.study)
+                require_registered(registry, Path(home.enrollment.data), ledger, Path(home.enrollment.ledger))
+            prepared = house.prepare(home.enrollment, home.study)
             owner, log = home.open_owner(ledger, prepared), house.log(home, ledger, written)
-            hello = house.hello(home.engagement, home.study.terms, prepared.sample.records, _INSTANCE, ledger.book().id)
+            hello = house.hello(
+                home.enrollment, home.study.terms, prepared.sample.records, _INSTANCE, ledger.state().id
+            )
             _note_hello(life, f"hello {number}", hello)
             log.tell("connected to the broker")
             for place, query in enumerate(shift, start=1):

@@ -113,9 +113,9 @@ def make_terms(claim: Claim) -> Terms:
 
 def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     """The one place where owners are made: each call gives one with its whole budget left."""
-    genesis = begin(_NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
+    opening = begin(_NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
     responder = subject.make_responder(sample, subject.commitment)
-    return lambda: Owner(_NAME, subject.terms, subject.commitment, responder, MemoryLedger(genesis))
+    return lambda: Owner(_NAME, subject.terms, subject.commitment, responder, MemoryLedger(opening))
 
 
 def _ask(owner: Owner, asks: Asks, digest: str, number: int, theta: FloatArray) -> FloatArray:

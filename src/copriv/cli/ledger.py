@@ -88,7 +88,7 @@ def show(options: _Several) -> None:
     sheets = []
     for path in options.paths:
         with opened(path) as book:
-            sheets.append(ledger_sheet(path, book.book()))
+            sheets.append(ledger_sheet(path, book.state()))
     lines = (line for sheet in sheets for line in sheet_lines(sheet, f"the ledger {sheet.ledger}"))
     say(_one_or_all(sheets), lines, as_json=options.as_json)
 
@@ -169,7 +169,7 @@ def receipt(options: _One) -> None:
     from copriv.runtime.owner_ledger import opened
 
     with opened(options.path) as found:
-        book = found.book()
+        book = found.state()
     words = f"{book.sequence}:{book.head}"
     say({"receipt": words, "sequence": book.sequence, "head": book.head}, words, as_json=options.as_json)
 

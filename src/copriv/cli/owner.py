@@ -181,7 +181,7 @@ def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
     home = OwnerWorkspace(folder)
     with narrated(log) as tell:
         model = keep_model(home, serve_study(home, tell))
-    told = {"owner": home.engagement.owner, "study": home.study.terms.name, "model": str(model)}
+    told = {"owner": home.enrollment.owner, "study": home.study.terms.name, "model": str(model)}
     words = f"the study has ended; its model is {model}\nnext: copriv owner verdict --folder {folder}"
     say(told, words, as_json=as_json)
 
@@ -216,7 +216,7 @@ def statement(options: _Statement) -> None:
     from copriv.cli.ledger import run_statement
     from copriv.owner.workspace import OwnerWorkspace
 
-    ledger = Path(OwnerWorkspace(options.folder).engagement.ledger)
+    ledger = Path(OwnerWorkspace(options.folder).enrollment.ledger)
     run_statement([ledger], options.out, as_json=options.as_json)
 
 

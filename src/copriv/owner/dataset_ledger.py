@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
-from copriv.owner.entries import Genesis
+from copriv.owner.entries import Opening
 from copriv.owner.kinship import Kin, KnownFile
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
@@ -81,7 +81,7 @@ def settle(registry: Registry, found: Found, word: Word) -> Settled:
     return Settled(found, chosen, word.unrelated, word.signed_off_by)
 
 
-def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callable[[], Genesis]) -> SqliteLedger:
+def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callable[[], Opening]) -> SqliteLedger:
     """The ledger that pays for a file, and the file on record as its dataset's.
 
     Args:
@@ -99,8 +99,8 @@ def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callabl
             if settled.unrelated:
                 registry.note_unrelated(_others(settled.found, chosen), settled.signed_off_by)
             if chosen is None:
-                registry.register(now, new, ledger.book().id)
-                ledger.keep_mark(registry.mark(ledger.book().id))
+                registry.register(now, new, ledger.state().id)
+                ledger.keep_mark(registry.mark(ledger.state().id))
             else:
                 registry.add_version(chosen, now, settled.signed_off_by)
         except BaseException:
@@ -124,7 +124,7 @@ def open_registered(registry: Registry, dataset: Dataset, at: Path | None = None
             value=str(place),
         )
     ledger = SqliteLedger(place)
-    if ledger.book().id != dataset.ledger_id:
+    if ledger.state().id != dataset.ledger_id:
         ledger.close()
         raise LedgerRefusal(
             f"{place} is not the ledger of these records: theirs is {dataset.ledger}",
@@ -160,7 +160,7 @@ def adopt(registry: Registry, ledger: SqliteLedger, place: Path, seen: Found, fi
         word: what a person says about them.
     """
     with registry.exclusive():
-        found, dataset = registry.look_again(seen), registry.dataset_of_ledger(ledger.book().id)
+        found, dataset = registry.look_again(seen), registry.dataset_of_ledger(ledger.state().id)
         if found.public:
             raise _declared_public(found.path)
         if found.dataset is not None and (dataset is None or found.dataset.id != dataset.id):
@@ -171,11 +171,11 @@ def adopt(registry: Registry, ledger: SqliteLedger, place: Path, seen: Found, fi
         if word.unrelated:
             registry.note_unrelated(_others(found, dataset), word.signed_off_by)
         if dataset is None:
-            registry.register(found, place, ledger.book().id)
+            registry.register(found, place, ledger.state().id)
         else:
             registry.add_version(dataset, found, word.signed_off_by)
             registry.note_ledger(dataset, place)
-    ledger.keep_mark(registry.mark(ledger.book().id))
+    ledger.keep_mark(registry.mark(ledger.state().id))
 
 
 def dataset_at(registry: Registry, path: Path) -> Dataset:
@@ -186,7 +186,7 @@ def dataset_at(registry: Registry, path: Path) -> Dataset:
         LedgerFailure: there is none, or an old copy.
     """
     with closing(SqliteLedger(path)) as ledger:
-        dataset = registry.dataset_of_ledger(ledger.book().id)
+        dataset = registry.dataset_of_ledger(ledger.state().id)
     if dataset is None:
         raise BadInput(
             f"the registry does not know the ledger {path}",
@@ -289,13 +289,13 @@ def _require_still_true(registry: Registry, settled: Settled, now: Found) -> Non
             raise _undecided(now, kin, registry.dataset(key))
 
 
-def _take_or_make(registry: Registry, found: Found, place: Path, begin: Callable[[], Genesis]) -> SqliteLedger:
+def _take_or_make(registry: Registry, found: Found, place: Path, begin: Callable[[], Opening]) -> SqliteLedger:
     """A new ledger; or one that was made for this very file and never registered, because something was killed."""
     if not place.exists():
         return SqliteLedger.create(place, begin())
     ledger = SqliteLedger(place)
     try:
-        require_unclaimed(registry, ledger.book(), found.path)
+        require_unclaimed(registry, ledger.state(), found.path)
     except BaseException:
         ledger.close()
         raise

@@ -19,7 +19,7 @@ START = "0" * 64
 OPEN = 1 << 62
 
 
-class Genesis(msgspec.Struct, frozen=True, tag="genesis"):
+class Opening(msgspec.Struct, frozen=True, tag="genesis"):
     """The first entry: whose budget it is, for which dataset, under which guarantee.
 
     Args:
@@ -97,7 +97,7 @@ class Version(msgspec.Struct, frozen=True, tag="version"):
     signed_off_by: str
 
 
-Body: TypeAlias = Genesis | Enrolled | Charge | Answered | Epoch | Version
+Body: TypeAlias = Opening | Enrolled | Charge | Answered | Epoch | Version
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

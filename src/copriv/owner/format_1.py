@@ -20,7 +20,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Measure
 
 
-class _Genesis(msgspec.Struct, frozen=True, tag="genesis"):
+class _Opening(msgspec.Struct, frozen=True, tag="genesis"):
     owner: str
     dataset: str
     nano_epsilon: int
@@ -54,7 +54,7 @@ class _Version(msgspec.Struct, frozen=True, tag="version"):
     signed_off_by: str
 
 
-_Body: TypeAlias = _Genesis | _Charge | _Answered | _Epoch | _Version
+_Body: TypeAlias = _Opening | _Charge | _Answered | _Epoch | _Version
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def take_over(connection: Any) -> tuple[list[entries.Entry], dict[str, bytes]]: 
     account = connection.execute("SELECT budget, spent FROM account").fetchone()
     payloads = {query: bytes(data) for query, data in connection.execute("SELECT query, bytes FROM payload").fetchall()}
     spent = sum(entry.body.nano for entry in old if isinstance(entry.body, _Charge))
-    budgets = [entry.body.budget for entry in old if isinstance(entry.body, _Genesis | _Epoch)]
+    budgets = [entry.body.budget for entry in old if isinstance(entry.body, _Opening | _Epoch)]
     if account is None or tuple(account) != (budgets[-1], spent) or spent > budgets[-1]:
         raise _damaged("its account does not agree with its entries")
     for table in ("entry", "account", "payload"):
@@ -94,7 +94,7 @@ def _read(connection: Any) -> Iterator[_Entry]:  # noqa: ANN401 - SQLite's or ap
     for content, sealed in connection.execute("SELECT content, head FROM entry ORDER BY sequence").fetchall():
         entry = msgspec.json.decode(content, type=_Entry)
         follows = (entry.sequence, entry.previous) == (sequence + 1, head)
-        if not follows or entry.head != sealed or isinstance(entry.body, _Genesis) != (sequence == 0):
+        if not follows or entry.head != sealed or isinstance(entry.body, _Opening) != (sequence == 0):
             raise _damaged(f"entry {sequence + 1} was changed or does not follow")
         sequence, head = entry.sequence, sealed
         yield entry
@@ -104,7 +104,7 @@ def _read(connection: Any) -> Iterator[_Entry]:  # noqa: ANN401 - SQLite's or ap
 
 def _translate(old: list[_Entry]) -> Iterator[entries.Entry]:
     first = old[0].body
-    assert isinstance(first, _Genesis)  # noqa: S101 - `_read` lets no other ledger through
+    assert isinstance(first, _Opening)  # noqa: S101 - `_read` lets no other ledger through
     salt, previous = token(), entries.START
     for entry in old:
         receipt = f"{entry.sequence}:{entry.head}"
@@ -115,9 +115,9 @@ def _translate(old: list[_Entry]) -> Iterator[entries.Entry]:
 
 
 def _body(body: _Body, salt: str, measure: Measure, receipt: str) -> entries.Body:
-    if isinstance(body, _Genesis):
+    if isinstance(body, _Opening):
         commitment = (body.nano_epsilon, body.delta, body.accountant, {measure: body.budget})
-        return entries.Genesis(token(), salt, body.owner, keyed(salt, body.dataset), *commitment)
+        return entries.Opening(token(), salt, body.owner, keyed(salt, body.dataset), *commitment)
     if isinstance(body, _Charge):
         return entries.Charge(body.query, body.question, body.nano, measure, body.study)
     if isinstance(body, _Answered):

@@ -58,7 +58,7 @@ class Joining:
         if not self.ledger.is_file():
             return
         with closing(SqliteLedger(self.ledger)) as ledger:
-            state = ledger.book()
+            state = ledger.state()
         if not undeclared(state):
             require_room(state, budget_of(guarantee, accountant), str(self.ledger))
 
@@ -81,10 +81,10 @@ class Joining:
             ) as ledger,
         ):
             registry.keep_split(self.settled.found.fingerprint, self.split)
-            if not ledger.book().is_for(dataset):
+            if not ledger.state().is_for(dataset):
                 ledger.open_version(dataset, by)
-            if undeclared(ledger.book()):
-                declared = declare_spent_and(ledger.book(), budget_of(guarantee, accountant), guarantee.delta)
+            if undeclared(ledger.state()):
+                declared = declare_spent_and(ledger.state(), budget_of(guarantee, accountant), guarantee.delta)
                 ledger.open_epoch(declared.guarantee, declared.budgets, by)
 
 
@@ -106,7 +106,7 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
         return Joining(settled, place.absolute(), split, None)
     opened = SqliteLedger(place) if settled.dataset is None else open_registered(registry, settled.dataset, place)
     with closing(opened) as ledger:
-        state = ledger.book()
+        state = ledger.state()
         if settled.dataset is None:
             require_unclaimed(registry, state, found.path)
     return Joining(settled, place.absolute(), split, lost_before(state))
@@ -119,7 +119,7 @@ def _taken_over(ledger: Path) -> str:
 def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, place: Path) -> None:
     """Refuse to answer from a file whose ledger is another one; what was joined elsewhere becomes known here."""
     known = registry.known_file(registry.fingerprint(data))
-    mine = ledger.book().id
+    mine = ledger.state().id
     if known is None:
         seen = registry.lookup(data)
         with registry.exclusive():

@@ -24,7 +24,7 @@ class Stored:
 class Ledger(Protocol):
     """The account of one dataset, shared by every study and learner."""
 
-    def book(self) -> LedgerState:
+    def state(self) -> LedgerState:
         """Budgets, spending, dataset and receipts, as they are now."""
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from copriv.entropy import token
 from copriv.errors import BadGuarantee, BadInput, LedgerRefusal
 from copriv.losses.sample import Sample
-from copriv.owner.entries import OPEN, Genesis
+from copriv.owner.entries import OPEN, Opening
 from copriv.owner.ledger_state import LedgerState, keyed
 from copriv.privacy.accounting import Accountant, allowed_rho
 from copriv.privacy.calibration import spent_epsilon
@@ -55,7 +55,7 @@ def begin(
     *,
     pure: int = 0,
     draw_id: Callable[[], str] = token,
-) -> Genesis:
+) -> Opening:
     """The first entry of a ledger, under a random id and salt of its own.
 
     Args:
@@ -69,7 +69,7 @@ def begin(
     return _begin(owner, dataset, guarantee, accountant, budgets_of(guarantee, accountant, pure), draw_id)
 
 
-def begin_open(owner: str, dataset: str, delta: float = 0.0, accountant: Accountant = "pld") -> Genesis:
+def begin_open(owner: str, dataset: str, delta: float = 0.0, accountant: Accountant = "pld") -> Opening:
     """The first entry of a ledger for which nobody has declared a budget: spending is noted, and never refused."""
     return _begin(owner, dataset, Guarantee(OPEN, delta), accountant, {"epsilon": OPEN, "rho": OPEN})
 
@@ -81,9 +81,9 @@ def _begin(
     accountant: Accountant,
     budgets: Mapping[Measure, int],
     draw_id: Callable[[], str] = token,
-) -> Genesis:
+) -> Opening:
     salt = token()
-    return Genesis(
+    return Opening(
         id=draw_id(),
         salt=salt,
         owner=owner,

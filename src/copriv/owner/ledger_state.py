@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
-from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Opening, Version
 from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
@@ -197,17 +197,17 @@ def keyed(salt: str, fingerprint: str) -> str:
     return hmac.new(bytes.fromhex(salt), fingerprint.encode(), hashlib.sha256).hexdigest()
 
 
-def open_book(genesis: Genesis, at: str = "") -> tuple[LedgerState, Entry]:
+def open_state(opening: Opening, at: str = "") -> tuple[LedgerState, Entry]:
     """The state of a new ledger and the entry it starts from."""
-    entry = Entry(1, START, genesis, at)
-    return _begin(entry, genesis), entry
+    entry = Entry(1, START, opening, at)
+    return _begin(entry, opening), entry
 
 
-def read_book(entries: Iterable[Entry]) -> LedgerState:
+def fold_entries(entries: Iterable[Entry]) -> LedgerState:
     """Fold all entries of a ledger; a break in the chain is a failure."""
     found = iter(entries)
     first = next(found, None)
-    if first is None or not isinstance(first.body, Genesis) or (first.sequence, first.previous) != (1, START):
+    if first is None or not isinstance(first.body, Opening) or (first.sequence, first.previous) != (1, START):
         raise _broken("it does not begin with its first entry")
     state = _begin(first, first.body)
     for entry in found:
@@ -228,15 +228,15 @@ def append(state: LedgerState, entry: Entry) -> LedgerState:
     return after
 
 
-def _begin(entry: Entry, genesis: Genesis) -> LedgerState:
+def _begin(entry: Entry, opening: Opening) -> LedgerState:
     return LedgerState(
-        id=genesis.id,
-        salt=genesis.salt,
-        owner=genesis.owner,
-        dataset=genesis.dataset,
-        guarantee=Guarantee(genesis.nano_epsilon, genesis.delta),
-        accountant=genesis.accountant,
-        accounts={measure: Account(Amount(nano, measure)) for measure, nano in genesis.budgets.items()},
+        id=opening.id,
+        salt=opening.salt,
+        owner=opening.owner,
+        dataset=opening.dataset,
+        guarantee=Guarantee(opening.nano_epsilon, opening.delta),
+        accountant=opening.accountant,
+        accounts={measure: Account(Amount(nano, measure)) for measure, nano in opening.budgets.items()},
         sequence=entry.sequence,
         head=entry.head,
         queries=PersistentMap(),

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from copriv.owner.entries import Answered, Charge, Entry, Epoch
-from copriv.owner.ledger_state import Account, read_book
+from copriv.owner.ledger_state import Account, fold_entries
 from copriv.privacy.guarantee import Measure
 
 FORMAT = 2
@@ -64,7 +64,7 @@ def connect(path: Path) -> sqlite3.Connection:
 def write_all(connection: Any, entries: Iterable[Entry], payloads: Mapping[str, bytes]) -> None:  # noqa: ANN401 - SQLite's or apsw's
     """A ledger with these entries and answers, in a database that has none."""
     kept = list(entries)
-    state = read_book(kept)
+    state = fold_entries(kept)
     for statement in SCHEMA:
         connection.execute(statement)
     for entry in kept:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from copriv.entropy import token
-from copriv.owner.entries import Genesis
+from copriv.owner.entries import Opening
 from copriv.owner.ledger import Stored
-from copriv.owner.ledger_state import LedgerState, append, open_book
+from copriv.owner.ledger_state import LedgerState, append, open_state
 from copriv.privacy.guarantee import Amount
 
 
@@ -15,16 +15,16 @@ class MemoryLedger:
     """Forgets everything when the process ends; for records only within a run whose price is on a durable ledger.
 
     Args:
-        genesis: the first entry.
+        opening: the first entry.
         draw: a fresh receipt.
     """
 
-    def __init__(self, genesis: Genesis, draw: Callable[[], str] = token) -> None:
-        self._state, _ = open_book(genesis)
+    def __init__(self, opening: Opening, draw: Callable[[], str] = token) -> None:
+        self._state, _ = open_state(opening)
         self._draw = draw
         self._payloads: dict[str, bytes] = {}
 
-    def book(self) -> LedgerState:
+    def state(self) -> LedgerState:
         """Budgets, spending, dataset and receipts."""
         return self._state
 

@@ -24,10 +24,10 @@ import msgspec
 
 from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
-from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Genesis
+from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Opening
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
-from copriv.owner.ledger_state import LedgerState, append, open_book, read_book
+from copriv.owner.ledger_state import LedgerState, append, fold_entries, open_state
 from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
 from copriv.owner.registry_store import known_mark
 from copriv.owner.watermark import Watermark
@@ -80,7 +80,7 @@ class SqliteLedger:
                 raise
 
     @classmethod
-    def create(cls, path: Path, genesis: Genesis) -> SqliteLedger:
+    def create(cls, path: Path, opening: Opening) -> SqliteLedger:
         """Make a new ledger; an existing file is never touched."""
         if path.exists():
             raise _exists(path)
@@ -90,7 +90,7 @@ class SqliteLedger:
             _discard(draft)
             draft.touch(mode=0o600)
             try:
-                _fill(draft, genesis)
+                _fill(draft, opening)
                 os.link(draft, path)
             except FileExistsError as problem:
                 raise _exists(path) from problem
@@ -99,7 +99,7 @@ class SqliteLedger:
             _synchronise_directory(path.parent)
         return cls(path)
 
-    def book(self) -> LedgerState:
+    def state(self) -> LedgerState:
         """Budgets, spending, dataset and receipts, including what other processes have appended."""
         with _failures(self._path):
             self._catch_up()
@@ -127,7 +127,7 @@ class SqliteLedger:
 
     def witnesses(self, receipt: str) -> bool:
         """Whether this ledger has given this receipt."""
-        return receipt in self.book().receipts
+        return receipt in self.state().receipts
 
     def stood_at(self, sequence: int, head: str) -> bool:
         """Whether the chain of this ledger passes through this entry; if not, it was rolled back or replaced."""
@@ -217,7 +217,7 @@ class SqliteLedger:
         """Fold the whole ledger as it stands at one moment, and compare with what the database guards."""
         self._connection.execute("BEGIN")
         try:
-            state = read_book(self._entries_after(0))
+            state = fold_entries(self._entries_after(0))
             accounts = self._connection.execute("SELECT measure, budget, spent FROM account").fetchall()
             ending = self._connection.execute("SELECT sequence, head, answers FROM ending").fetchone()
             answers = self._connection.execute("SELECT count(*) FROM payload").fetchone()[0]
@@ -325,8 +325,8 @@ class SqliteLedger:
             )
 
 
-def _fill(path: Path, genesis: Genesis) -> None:
-    _, entry = open_book(genesis, now())
+def _fill(path: Path, opening: Opening) -> None:
+    _, entry = open_state(opening, now())
     connection = connect(path)
     try:
         connection.execute("BEGIN IMMEDIATE")

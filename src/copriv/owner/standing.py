@@ -55,7 +55,7 @@ def standing_of(ledger: SqliteLedger, place: Path, folder: Path, study: str) -> 
         folder: the owner's; a ledger that was made for it lies in it and holds nothing else.
         study: the digest of the study's terms.
     """
-    state = ledger.book()
+    state = ledger.state()
     known = state.sequence > 1 or place.absolute().parent != folder.absolute()
     return Standing(place, known, is_new_version(ledger.entries(), study), lost_before(state))
 

@@ -90,22 +90,22 @@ class Contact(msgspec.Struct, frozen=True):
 class Prepared:
     """An owner's side of a study, worked out and not yet agreed to."""
 
-    engagement: Enrollment
+    enrollment: Enrollment
     study: StudyFile
     sample: Sample
     commitment: Commitment
     notices: tuple[str, ...]
 
 
-def prepare(engagement: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> Prepared:
+def prepare(enrollment: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> Prepared:
     """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
-    own = read_records(engagement, study, tell)
-    commitment = commitment_of(engagement, study.terms, own.sample.records)
+    own = read_records(enrollment, study, tell)
+    commitment = commitment_of(enrollment, study.terms, own.sample.records)
     commitment.require_bounded(own.sample)
-    return Prepared(engagement, study, own.sample, commitment, own.notices)
+    return Prepared(enrollment, study, own.sample, commitment, own.notices)
 
 
-def read_records(engagement: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
+def read_records(enrollment: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
     """The owner's records, as the study's dictionary has them."""
     dictionary = Dictionary.from_study(study.dictionary)
     require_bounds(study.terms)
@@ -117,9 +117,9 @@ def read_records(engagement: Enrollment, study: StudyFile, tell: Tell = lambda _
             value=dictionary.parameters,
         )
     notes: list[str] = []
-    names = [engagement.target or dictionary.target.name, *dictionary.required_columns()]
-    table = open_table(Path(engagement.data), engagement.form, names=names, tell=tell, note=notes.append)
-    own = load_owner(table, dictionary, target=engagement.target, tell=tell)
+    names = [enrollment.target or dictionary.target.name, *dictionary.required_columns()]
+    table = open_table(Path(enrollment.data), enrollment.form, names=names, tell=tell, note=notes.append)
+    own = load_owner(table, dictionary, target=enrollment.target, tell=tell)
     return OwnRecords(own.sample, (*notes, *own.notices))
 
 
@@ -134,11 +134,11 @@ def require_bounds(terms: Terms) -> None:
         )
 
 
-def commitment_of(engagement: Enrollment, terms: Terms, records: int) -> Commitment:
+def commitment_of(enrollment: Enrollment, terms: Terms, records: int) -> Commitment:
     """The noise that keeps the owner's promise."""
-    accountant = engagement.accountant
+    accountant = enrollment.accountant
     return make_commitment(
-        terms, engagement.guarantee, records=records, answers=engagement.answers, accountant=accountant
+        terms, enrollment.guarantee, records=records, answers=enrollment.answers, accountant=accountant
     )
 
 
@@ -157,12 +157,12 @@ class OwnerWorkspace:
                 value=str(folder),
             )
         self.folder = folder
-        self.engagement = _read(folder / "engagement.json", Enrollment)
+        self.enrollment = _read(folder / "engagement.json", Enrollment)
         self.study = read_study((folder / "study.toml").read_text(encoding="utf-8"))
 
     @classmethod
     def create(
-        cls, folder: Path, engagement: Enrollment, study: str, secrets: dict[str, str], take_ledger: Callable[[], None]
+        cls, folder: Path, enrollment: Enrollment, study: str, secrets: dict[str, str], take_ledger: Callable[[], None]
     ) -> OwnerWorkspace:
         """Make the folder, with its certificate and key for nobody else to read; then take the ledger.
 
@@ -178,7 +178,7 @@ class OwnerWorkspace:
             for name, text in {**secrets, "study.toml": study}.items():
                 write_for_owner(folder / name, text.encode())
             take_ledger()
-            write_for_owner(folder / "engagement.json", msgspec.json.encode(engagement))
+            write_for_owner(folder / "engagement.json", msgspec.json.encode(enrollment))
         forget_pending(folder)
         return cls(folder)
 
@@ -186,7 +186,7 @@ class OwnerWorkspace:
         """Put on record, here and in the ledger, that the folder's terms and promise are approved."""
         ledger = self.open_ledger()
         try:
-            approval = approve(self._subject(ledger.book()), by, at, records)
+            approval = approve(self._subject(ledger.state()), by, at, records)
             ledger.enroll(self.enrolled(by))
         finally:
             ledger.close()
@@ -202,7 +202,7 @@ class OwnerWorkspace:
         """How the records of the folder stand: whether they were known, and what they have lost."""
         ledger = self.open_ledger()
         try:
-            return standing_of(ledger, Path(self.engagement.ledger), self.folder, self.study.terms.digest())
+            return standing_of(ledger, Path(self.enrollment.ledger), self.folder, self.study.terms.digest())
         finally:
             ledger.close()
 
@@ -214,8 +214,8 @@ class OwnerWorkspace:
         """Another certificate, perhaps at another address; the promise and its approval stand."""
         for name, text in secrets.items():
             write_for_owner(self.folder / name, text.encode())
-        self.engagement = msgspec.structs.replace(self.engagement, host=host, port=port)
-        write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.engagement))
+        self.enrollment = msgspec.structs.replace(self.enrollment, host=host, port=port)
+        write_for_owner(self.folder / "engagement.json", msgspec.json.encode(self.enrollment))
         forget_pending(self.folder)
 
     def approval(self) -> Approval | None:
@@ -229,9 +229,9 @@ class OwnerWorkspace:
         if approval is None or not approval.complete:
             words = "nobody has approved these terms" if approval is None else _INCOMPLETE
             raise self._not_approved(words)
-        ledger = SqliteLedger(Path(self.engagement.ledger))
+        ledger = SqliteLedger(Path(self.enrollment.ledger))
         try:
-            differing = differences(approval, self._subject(ledger.book()))
+            differing = differences(approval, self._subject(ledger.state()))
         finally:
             ledger.close()
         if differing:
@@ -253,7 +253,7 @@ class OwnerWorkspace:
 
     def _subject(self, state: LedgerState) -> Subject:
         """Everything that shapes the promise, as the folder has it now."""
-        decided = self.engagement
+        decided = self.enrollment
         return Subject(
             terms=self.study.terms.digest(),
             owner=decided.owner,
@@ -271,9 +271,9 @@ class OwnerWorkspace:
 
     def open_ledger(self, draw: Callable[[], str] = token) -> SqliteLedger:
         """The ledger, if it is the one of these records and its budget is in the right currency."""
-        ledger = SqliteLedger(Path(self.engagement.ledger), draw=draw)
+        ledger = SqliteLedger(Path(self.enrollment.ledger), draw=draw)
         try:
-            ledger.book().require_dataset(fingerprint_of_file(Path(self.engagement.data)))
+            ledger.state().require_dataset(fingerprint_of_file(Path(self.enrollment.data)))
         except BaseException:
             ledger.close()
             raise
@@ -283,7 +283,7 @@ class OwnerWorkspace:
         """The owner that answers from the records of this folder, behind secure noise."""
         self.require_approved()
         responder = PrivateResponder(prepared.sample, prepared.commitment)
-        return Owner(self.engagement.owner, self.study.terms, prepared.commitment, responder, ledger)
+        return Owner(self.enrollment.owner, self.study.terms, prepared.commitment, responder, ledger)
 
     def note_contact(self, contact: Contact) -> None:
         """Remember when the study was last heard of."""

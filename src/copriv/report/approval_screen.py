@@ -50,22 +50,22 @@ def present(prepared: Prepared, standing: Sequence[str], authority: str, console
     for notice in (*standing, *prepared.notices):
         console.print(Text(f"note: {plain(notice, _LONGEST_PATH)}"))
     console.print(Text(f"the learner's authority: {authority}"))
-    warn(weakness(prepared.engagement.guarantee, prepared.sample.records), console)
+    warn(weakness(prepared.enrollment.guarantee, prepared.sample.records), console)
 
 
 def screen_rows(prepared: Prepared) -> list[tuple[str, str]]:
     """Each a name and what is to be said."""
-    engagement, terms = prepared.engagement, prepared.study.terms
+    enrollment, terms = prepared.enrollment, prepared.study.terms
     return [
         ("study", quoted(terms.name)),
-        ("you are", plain(engagement.owner)),
+        ("you are", plain(enrollment.owner)),
         ("terms", terms.digest()),
         *origin_rows(terms),
-        ("broker", plain(f"{engagement.host}:{engagement.port}", 300)),
+        ("broker", plain(f"{enrollment.host}:{enrollment.port}", 300)),
         ("model", _model(terms)),
         *study_rows(prepared.study),
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
-        *_own_rows(engagement, prepared.sample.records),
+        *_own_rows(enrollment, prepared.sample.records),
         *part_rows(prepared.commitment, terms.parameters),
     ]
 
@@ -83,16 +83,16 @@ def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
 
 
-def _own_rows(engagement: Enrollment, records: int) -> list[tuple[str, str]]:
-    accountant = "pure" if engagement.guarantee.pure else engagement.accountant
-    called = "as the study calls it" if engagement.target is None else quoted(engagement.target)
+def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:
+    accountant = "pure" if enrollment.guarantee.pure else enrollment.accountant
+    called = "as the study calls it" if enrollment.target is None else quoted(enrollment.target)
     return [
-        ("your records", plain(engagement.data, _LONGEST_PATH)),
-        ("their file is written", plain(engagement.form.words)),
+        ("your records", plain(enrollment.data, _LONGEST_PATH)),
+        ("their file is written", plain(enrollment.form.words)),
         ("their number", f"{records:,}; this number becomes public"),
         ("your target", called),
-        ("your ledger", plain(engagement.ledger, _LONGEST_PATH)),
-        ("you promise", engagement.guarantee.words),
+        ("your ledger", plain(enrollment.ledger, _LONGEST_PATH)),
+        ("you promise", enrollment.guarantee.words),
         ("accountant", _ACCOUNTANTS[accountant]),
     ]
 

@@ -103,7 +103,7 @@ def state_dataset(path: Path, date: str) -> DatasetStatement:
     """The statement of the dataset that a ledger is for."""
     ledger = SqliteLedger(path)
     try:
-        book, entries, events = ledger.book(), list(ledger.entries()), history(ledger, values=False)
+        book, entries, events = ledger.state(), list(ledger.entries()), history(ledger, values=False)
     finally:
         ledger.close()
     declared, delta = not any(account.open for account in book.accounts.values()), _delta(book)

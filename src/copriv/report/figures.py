@@ -148,7 +148,7 @@ def spending(run: LocalRun) -> list[Spending]:
     """What each owner's ledger says."""
     entries = []
     for owner, commitment, ledger in zip(run.intake.owners, run.study.commitments, run.consortium.ledgers, strict=True):
-        book, calibration = ledger.book(), commitment.calibration
+        book, calibration = ledger.state(), commitment.calibration
         digest = run.study.terms.digest()
         gradients = book.spent_by(digest)
         spent = gradients + book.spent_by(account_of(digest, "loss"))

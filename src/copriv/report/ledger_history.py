@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Genesis, Version
+from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Opening, Version
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import read_stored, study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -75,7 +75,7 @@ class LedgerHistory(msgspec.Struct):
 def read_history(path: Path, *, values: bool) -> LedgerHistory:
     """The history of the ledger in a file; with `values`, also the numbers that left."""
     with closing(SqliteLedger(path)) as ledger:
-        return LedgerHistory(str(path), ledger.book().owner, history(ledger, values=values))
+        return LedgerHistory(str(path), ledger.state().owner, history(ledger, values=values))
 
 
 def history_lines(told: LedgerHistory) -> Iterator[str]:
@@ -86,7 +86,7 @@ def history_lines(told: LedgerHistory) -> Iterator[str]:
 
 def history(ledger: SqliteLedger, *, values: bool) -> list[LedgerEvent]:
     """Everything that happened, oldest first; with `values`, also the numbers that left."""
-    entries, book = list(ledger.entries()), ledger.book()
+    entries, book = list(ledger.entries()), ledger.state()
     answers = {entry.body.query: entry for entry in entries if isinstance(entry.body, Answered)}
     before = _undated(entries)
     events = []
@@ -159,14 +159,14 @@ def _noise(release: Release) -> str:
     return f"{plain(release.mechanism)} noise of scale {release.scale:.3g}"
 
 
-def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> LedgerEvent:
+def _told(entry: Entry, body: Opening | Enrolled | Epoch | Version) -> LedgerEvent:
     if isinstance(body, Enrolled):
         return _enrolled(entry, body)
     if isinstance(body, Version):
         words = f"a new version of the records, signed off by {plain(body.signed_off_by)}; the spending stays"
         return LedgerEvent(entry.sequence, entry.at, "version", words, person=body.signed_off_by)
-    signed = "" if isinstance(body, Genesis) else f", signed off by {plain(body.signed_off_by)}"
-    opened = isinstance(body, Genesis)
+    signed = "" if isinstance(body, Opening) else f", signed off by {plain(body.signed_off_by)}"
+    opened = isinstance(body, Opening)
     declared = body.nano_epsilon < OPEN
     commitment = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
     words = f"{'' if opened else 'a new promise: '}{commitment} for any one {UNIT} ({ADJACENCY}){signed}"
@@ -177,7 +177,7 @@ def _told(entry: Entry, body: Genesis | Enrolled | Epoch | Version) -> LedgerEve
         words=words,
         epsilon=body.nano_epsilon / NANO if declared else None,
         delta=body.delta,
-        person="" if isinstance(body, Genesis) else body.signed_off_by,
+        person="" if isinstance(body, Opening) else body.signed_off_by,
     )
 
 

@@ -26,7 +26,7 @@ from copriv.owner.declaration import (
 )
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
-from copriv.owner.ledger_state import Account, LedgerState, open_book
+from copriv.owner.ledger_state import Account, LedgerState, open_state
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -143,7 +143,7 @@ def charge(payment: Payment, run: str, study: TrainingPlan, origin: Origin) -> D
             payment.registry.note_public(payment.public)
         with payment.registry.exclusive():
             _pay(payment, ledger, run, study, origin)
-        return _spending(ledger.book(), payment.ledger)
+        return _spending(ledger.state(), payment.ledger)
     finally:
         ledger.close()
 
@@ -166,9 +166,9 @@ def _query(run: str) -> str:
 
 def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, origin: Origin) -> None:
     """Check once more, because other runs may have paid since; then charge."""
-    if _query(run) in ledger.book().queries:
+    if _query(run) in ledger.state().queries:
         return
-    declared = _require_room(payment, ledger.book())
+    declared = _require_room(payment, ledger.state())
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
@@ -233,9 +233,9 @@ def _book_now(payment: Payment) -> LedgerState:
     """The book of the records as it stands; that of a new ledger if they have none."""
     dataset, request = payment.settled.dataset, payment.request
     if dataset is None:
-        return open_book(begin_open("", "", request.delta, request.accountant))[0]
+        return open_state(begin_open("", "", request.delta, request.accountant))[0]
     ledger = open_registered(payment.registry, dataset)
     try:
-        return ledger.book()
+        return ledger.state()
     finally:
         ledger.close()

@@ -54,13 +54,13 @@ class Ledgers:
         path = ledger_path(self.place, owner.name)
         if self.resumed or path.exists():
             ledger = SqliteLedger(path)
-            ledger.book().require_dataset(self.dataset(owner))
+            ledger.state().require_dataset(self.dataset(owner))
         else:
             self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
-            genesis = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
-            ledger = SqliteLedger.create(path, genesis)
+            opening = begin(owner.name, self.dataset(owner), calibration.guarantee, calibration.accountant)
+            ledger = SqliteLedger.create(path, opening)
         if self.registry is not None:
-            ledger.keep_mark(self.registry.mark(ledger.book().id))
+            ledger.keep_mark(self.registry.mark(ledger.state().id))
         return ledger
 
     def check(self, intake: Intake, study: TrainingPlan) -> None:
@@ -104,6 +104,6 @@ def allow_open_files(ledgers: int) -> None:
 
 
 def _require_room(ledger: SqliteLedger, commitment: Commitment, dataset: str) -> None:
-    book, wanted = ledger.book(), commitment.budget
+    book, wanted = ledger.state(), commitment.budget
     book.require_dataset(dataset)
     require_left(book, wanted)

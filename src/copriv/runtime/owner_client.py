@@ -44,8 +44,8 @@ def serve_study(home: OwnerWorkspace, tell: TellNetwork) -> tuple[float, ...]:
     require_valid(read_credentials(home.folder / "owner.key").certificate, datetime.now(UTC))
     with _only_one(home.folder), closing(home.open_ledger()) as ledger:
         with Registry() as registry:
-            require_registered(registry, Path(home.engagement.data), ledger, Path(home.engagement.ledger))
-        prepared = prepare(home.engagement, home.study, counting(tell, "reading your records"))
+            require_registered(registry, Path(home.enrollment.data), ledger, Path(home.enrollment.ledger))
+        prepared = prepare(home.enrollment, home.study, counting(tell, "reading your records"))
         owner, records = home.open_owner(ledger, prepared), prepared.sample.records
         model = asyncio.run(answer(home, owner, records, OwnerLog(home, ledger, tell)))
     _require_model(home.study.terms, model)
@@ -56,32 +56,32 @@ async def answer(home: OwnerWorkspace, owner: Owner, records: int, log: OwnerLog
     """Answer until the study ends, and return its model."""
     terms, chance, link = home.study.terms, secure(), link_of(home)
     desk = OwnerEndpoint(
-        hello=hello_of(home.engagement, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.book().id),
+        hello=hello_of(home.enrollment, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.state().id),
         handle=owner.handle,
         meeting=terms.meeting,
         clock=terms.clock,
-        wait=lambda: chance.expovariate(home.engagement.rate),
+        wait=lambda: chance.expovariate(home.enrollment.rate),
         jitter=chance.random,
         tell=log.tell,
         contact=log.contact,
         witnesses=log.ledger.witnesses,
-        attend=Renewals(home.engagement.owner, link, chance.random, log.tell).attend,
+        attend=Renewals(home.enrollment.owner, link, chance.random, log.tell).attend,
     )
     return await serve(desk, link)
 
 
-def hello_of(engagement: Enrollment, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
+def hello_of(enrollment: Enrollment, terms: Terms, records: int, instance: str, ledger: str) -> Hello:
     """What the learner may know of an owner."""
     return Hello(
         terms=terms.digest(),
-        owner=engagement.owner,
+        owner=enrollment.owner,
         instance=instance,
         records=records,
-        nano_epsilon=engagement.nano_epsilon,
-        delta=engagement.delta,
-        accountant=engagement.accountant,
-        answers=engagement.answers,
-        rate=engagement.rate if terms.clock == "poisson" else 0.0,
+        nano_epsilon=enrollment.nano_epsilon,
+        delta=enrollment.delta,
+        accountant=enrollment.accountant,
+        answers=enrollment.answers,
+        rate=enrollment.rate if terms.clock == "poisson" else 0.0,
         ledger=ledger,
         version=VERSION,
     )
@@ -89,9 +89,9 @@ def hello_of(engagement: Enrollment, terms: Terms, records: int, instance: str, 
 
 def link_of(home: OwnerWorkspace) -> Link:
     """How an owner reaches the broker."""
-    engagement, folder = home.engagement, home.folder
+    enrollment, folder = home.enrollment, home.folder
     files = (folder / "owner.key", folder / "authority.pem")
-    return Link(engagement.host, engagement.port, *files, subjects.inbox(engagement.owner))
+    return Link(enrollment.host, enrollment.port, *files, subjects.inbox(enrollment.owner))
 
 
 @contextmanager

@@ -125,19 +125,19 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     invitation = read_invitation(options.invitation)
     require_valid(invitation.certificate, datetime.now(UTC))
     secrets, study = secrets_of(invitation, options.folder), invitation.terms()
-    engagement = _enroll(options, invitation, study.terms)
+    enrollment = _enroll(options, invitation, study.terms)
     joining = settle_records(options, tell, ask)
-    engagement = msgspec.structs.replace(engagement, ledger=str(joining.ledger))
-    joining.require_room(engagement.guarantee, engagement.accountant)
-    prepared = prepare(engagement, study, counting(tell, _READING))
-    take = partial(joining.take, engagement.owner, engagement.guarantee, engagement.accountant)
-    accept = partial(OwnerWorkspace.create, options.folder, engagement, invitation.study, secrets, take)
+    enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger))
+    joining.require_room(enrollment.guarantee, enrollment.accountant)
+    prepared = prepare(enrollment, study, counting(tell, _READING))
+    take = partial(joining.take, enrollment.owner, enrollment.guarantee, enrollment.accountant)
+    accept = partial(OwnerWorkspace.create, options.folder, enrollment, invitation.study, secrets, take)
     return Proposal(prepared, joining.notices(), authorities_of(invitation.authority), accept)
 
 
 def propose_again(home: OwnerWorkspace, tell: Tell) -> Proposal:
     """The promise of a folder that has joined, for whoever is to approve it."""
-    prepared = prepare(home.engagement, home.study, counting(tell, _READING))
+    prepared = prepare(home.enrollment, home.study, counting(tell, _READING))
     return Proposal(prepared, home.standing().notices(), authorities_of(home.authority()), lambda: home)
 
 
@@ -156,28 +156,28 @@ def settle_records(options: JoinOptions, tell: Tell, ask: Ask | None) -> Joining
 
 def agreement_of(prepared: Prepared, folder: Path, *, approved: bool) -> Agreement:
     """A promise as it is shown."""
-    engagement, commitment, terms = prepared.engagement, prepared.commitment, prepared.study.terms
+    enrollment, commitment, terms = prepared.enrollment, prepared.commitment, prepared.study.terms
     return Agreement(
-        owner=engagement.owner,
+        owner=enrollment.owner,
         study=terms.name,
         terms=terms.digest(),
         records=prepared.sample.records,
-        epsilon=engagement.guarantee.epsilon,
-        delta=engagement.delta,
+        epsilon=enrollment.guarantee.epsilon,
+        delta=enrollment.delta,
         unit=UNIT,
         adjacency=ADJACENCY,
-        answers=engagement.answers,
+        answers=enrollment.answers,
         evaluations=terms.evaluations,
         mechanism=commitment.calibration.mechanism.name,
         scale=commitment.calibration.mechanism.scale,
         clip=commitment.clip,
         sensitivity=commitment.sensitivity.value,
-        ledger=engagement.ledger,
+        ledger=enrollment.ledger,
         approved=approved,
         folder=str(folder),
         learner=terms.learner,
         public=terms.public.words,
-        weakness=weakness(engagement.guarantee, prepared.sample.records),
+        weakness=weakness(enrollment.guarantee, prepared.sample.records),
     )
 
 

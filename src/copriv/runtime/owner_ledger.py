@@ -64,7 +64,7 @@ def make_ledger(wanted: NewLedger) -> LedgerState:
         require_unknown(found)
         settled = settle(registry, found, wanted.word)
         with closing(open_settled(registry, settled, wanted.path, lambda: opening)) as made:
-            return made.book()
+            return made.state()
 
 
 def verify_ledger(path: Path, data: Path | None, receipt: str | None) -> tuple[int, LedgerState]:
@@ -72,24 +72,24 @@ def verify_ledger(path: Path, data: Path | None, receipt: str | None) -> tuple[i
     with opened(path) as ledger:
         entries = ledger.verify()
         if data is not None:
-            ledger.book().require_dataset(fingerprint_of_file(data))
+            ledger.state().require_dataset(fingerprint_of_file(data))
         if receipt is not None and not _knows(ledger, receipt):
             raise LedgerFailure(
                 f"the ledger does not know the receipt {receipt}",
                 remedy="an old copy was restored, or this is another ledger: find the right one before answering",
                 value=receipt,
             )
-        return entries, ledger.book()
+        return entries, ledger.state()
 
 
 def change_promise(path: Path, epsilon: str, delta: float | None, pure: str | None, by: str) -> LedgerState:
     """Begin a new epoch; δ and what is for Laplace noise stay as they are unless they are given."""
     with opened(path) as ledger:
-        book = ledger.book()
+        book = ledger.state()
         total = Guarantee.of(epsilon, book.guarantee.delta if delta is None else delta)
         declared = declare_epoch(book, total, None if pure is None else read_nano(pure))
         ledger.open_epoch(declared.guarantee, declared.budgets, by)
-        return ledger.book()
+        return ledger.state()
 
 
 def note_move(path: Path) -> tuple[Dataset, LedgerState]:
@@ -97,7 +97,7 @@ def note_move(path: Path) -> tuple[Dataset, LedgerState]:
     with Registry() as registry:
         dataset = dataset_at(registry, path)
     with opened(path) as ledger:
-        return dataset, ledger.book()
+        return dataset, ledger.state()
 
 
 def change_version(path: Path, data: Path, word: Word) -> LedgerState:
@@ -105,7 +105,7 @@ def change_version(path: Path, data: Path, word: Word) -> LedgerState:
     with opened(path) as ledger:
         with Registry() as registry:
             take_version(registry, ledger, path, data, word)
-        return ledger.book()
+        return ledger.state()
 
 
 def _knows(ledger: SqliteLedger, receipt: str) -> bool:

@@ -48,7 +48,7 @@ class OwnerLog:
 
     def __post_init__(self) -> None:
         """Begin with what the study has cost before."""
-        self.spent = _spent(self.ledger.book(), self.home.study.terms.digest())
+        self.spent = _spent(self.ledger.state(), self.home.study.terms.digest())
 
     def tell(self, words: str) -> None:
         """Something changed."""
@@ -67,9 +67,9 @@ class OwnerLog:
             self._note(f"{self.replies} queries in this session")
 
     def _replied(self) -> Replied:
-        book, before = self.ledger.book(), self.spent
+        book, before = self.ledger.state(), self.spent
         self.spent = _spent(book, self.home.study.terms.digest())
-        measure: Measure = "epsilon" if self.home.engagement.guarantee.pure else "rho"
+        measure: Measure = "epsilon" if self.home.enrollment.guarantee.pure else "rho"
         account = book.accounts.get(measure)
         left = None if account is None or account.open else account.left / NANO
         return Replied(self.replies, (self.spent - before) / NANO, self.spent / NANO, left, measure)

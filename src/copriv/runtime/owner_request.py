@@ -37,8 +37,8 @@ class Renewed(msgspec.Struct):
 def request_certificate(name: str, folder: Path, out: Path, *, again: bool) -> Requested:
     """Make a key and keep it, and write the request, which holds no secret."""
     require_room_for_request(folder, again=again)
-    if (folder / "engagement.json").is_file() and OwnerWorkspace(folder).engagement.owner != name:
-        owner = OwnerWorkspace(folder).engagement.owner
+    if (folder / "engagement.json").is_file() and OwnerWorkspace(folder).enrollment.owner != name:
+        owner = OwnerWorkspace(folder).enrollment.owner
         raise BadInput(f"{folder} belongs to {owner!r}", remedy=f"make the request for {owner!r}", value=name)
     if out.exists():
         raise BadInput(f"{out} exists, and a request is never overwritten", remedy="choose another --out")
@@ -53,7 +53,7 @@ def renew_certificate(invitation_file: Path, folder: Path) -> Renewed:
     home, invitation = OwnerWorkspace(folder), read_invitation(invitation_file)
     require_valid(invitation.certificate, datetime.now(UTC))
     for what, given, held in (
-        ("owner", invitation.owner, home.engagement.owner),
+        ("owner", invitation.owner, home.enrollment.owner),
         ("study", invitation.terms().terms.digest(), home.study.terms.digest()),
     ):
         if given != held:

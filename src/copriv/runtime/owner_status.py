@@ -40,11 +40,11 @@ class OwnerStatus(msgspec.Struct):
 
 def owner_status(home: OwnerWorkspace) -> OwnerStatus:
     """Where the owner of a folder stands."""
-    engagement, terms = home.engagement, home.study.terms
-    guarantee, left = engagement.guarantee, _remaining(home)
+    enrollment, terms = home.enrollment, home.study.terms
+    guarantee, left = enrollment.guarantee, _remaining(home)
     contact, approval = home.last_contact(), home.approval()
     return OwnerStatus(
-        owner=engagement.owner,
+        owner=enrollment.owner,
         study=terms.name,
         terms=terms.digest(),
         approved=home.is_approved(),
@@ -56,7 +56,7 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
         adjacency=ADJACENCY,
         answers=left.answers,
         answers_left=left.answers_left,
-        broker=f"{engagement.host}:{engagement.port}",
+        broker=f"{enrollment.host}:{enrollment.port}",
         last_contact=None if contact is None else contact.at,
         last_word=None if contact is None else contact.words,
         model=(home.folder / "model.json").is_file(),
@@ -69,6 +69,6 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
 def _remaining(home: OwnerWorkspace) -> Remaining:
     """What is left of the promise; prices of answers hardly depend on how many records there are."""
     approval, terms = home.approval(), home.study.terms
-    commitment = commitment_of(home.engagement, terms, (approval.records if approval else 0) or 1)
+    commitment = commitment_of(home.enrollment, terms, (approval.records if approval else 0) or 1)
     with closing(home.open_ledger()) as ledger:
-        return remaining(ledger.book(), ledger.entries(), commitment, terms.digest())
+        return remaining(ledger.state(), ledger.entries(), commitment, terms.digest())

@@ -35,7 +35,7 @@ class OwnerVerdict(msgspec.Struct):
 
 def judge(home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell) -> OwnerVerdict:
     """Cross-validate the owner's own model against the joint one; losses are in the target's own units."""
-    sample = read_records(home.engagement, home.study, counting(tell, "reading your records")).sample
+    sample = read_records(home.enrollment, home.study, counting(tell, "reading your records")).sample
     tell(Progress("training your own model, fold by fold"))
     generator = seeded(fresh_seed(), "folds")
     scaled = compare(sample, home.study.terms.objective(), joint, generator=generator, folds=folds)
@@ -44,7 +44,7 @@ def judge(home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell) -> Ow
     found = scaled.in_units(target.scale**2) if is_number else scaled
     unit = f"squared units of {quoted(target.name)}" if is_number else "nats a record"
     return OwnerVerdict(
-        owner=home.engagement.owner,
+        owner=home.enrollment.owner,
         paid=found.paid,
         own=found.own,
         joint=found.joint,

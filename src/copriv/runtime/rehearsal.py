@@ -92,7 +92,7 @@ def desk_of(guest: Guest, terms: Terms) -> OwnerEndpoint:
         accountant=calibration.accountant,
         answers=calibration.answers,
         rate=guest.rate,
-        ledger=guest.ledger.book().id if guest.ledger is not None else "",
+        ledger=guest.ledger.state().id if guest.ledger is not None else "",
         version=VERSION,
     )
     return OwnerEndpoint(

@@ -22,7 +22,7 @@ from copriv.owner.dataset_ledger import Settled, Word, adopt, check_split, open_
 from copriv.owner.declaration import declare_total, lost_in_all, require_room, require_within, undeclared
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin, begin_open
-from copriv.owner.ledger_state import open_book
+from copriv.owner.ledger_state import open_state
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split, all_public, require_no_conflict, split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -108,7 +108,7 @@ def open_budget(path: str | Path, epsilon: float | str, delta: float = 0.0, acco
 def currencies_of(ledger: str | Path) -> tuple[Measure, ...]:
     """In which a ledger can pay: ε for Laplace noise, ρ for Gaussian noise."""
     with closing(_open(Path(ledger))) as opened:
-        return tuple(opened.book().accounts)
+        return tuple(opened.state().accounts)
 
 
 def pay(ledger: str | Path | None, rows: Rows, public: Rows | None, bill: Bill) -> Paid:
@@ -159,9 +159,9 @@ def _pay_from(registry: Registry, place: Path, found: Found, claim: _Claim) -> P
             value=claim.bill.budget,
         )
     with closing(_open(place)) as ledger:
-        require_room(ledger.book(), claim.bill.price, str(place))
+        require_room(ledger.state(), claim.bill.price, str(place))
         word = Word(this_person().name, unrelated=claim.bill.unrelated)
-        dataset = registry.dataset_of_ledger(ledger.book().id)
+        dataset = registry.dataset_of_ledger(ledger.state().id)
         settled = Settled(found, dataset, claim.bill.unrelated, word.signed_off_by)
         public = _check_rows(registry, settled, claim)
         if found.dataset is None or dataset is None or found.dataset.id != dataset.id:
@@ -178,7 +178,7 @@ def _pay_from_own(registry: Registry, found: Found, claim: _Claim) -> Paid:
     place = new if settled.dataset is None else settled.dataset.ledger
     begun = begin_open(claim.rows.name, fingerprint_of(found), bill.delta, bill.accountant)
     if settled.dataset is None and bill.budget is not None:  # nothing is written for a fit that cannot be paid for
-        require_within(open_book(begun)[0], bill.price, Guarantee.of(bill.budget, bill.delta))
+        require_within(open_state(begun)[0], bill.price, Guarantee.of(bill.budget, bill.delta))
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with closing(open_settled(registry, settled, place, lambda: begun)) as ledger:
         return _charge(registry, ledger, place, settled, public, claim)
@@ -216,18 +216,18 @@ def _charge(
     bill, run = claim.bill, f"run {token()[:16]}"
     with registry.exclusive():
         _declare(ledger, bill)
-        require_room(ledger.book(), bill.price, str(place))
+        require_room(ledger.state(), bill.price, str(place))
         ledger.enroll(Enrolled(run, claim.rows.name, _LEARNER, this_person().name, bill.asks, claim.public_rows))
         ledger.reserve(run, bill.question, bill.price, run, bill.price)
         ledger.settle()
-    return Paid(str(place), lost_in_all(ledger.book()))
+    return Paid(str(place), lost_in_all(ledger.state()))
 
 
 def _declare(ledger: SqliteLedger, bill: Bill) -> None:
     """Hold the records to the budget that the fit declares, if it does."""
     if bill.budget is None:
         return
-    total, book = Guarantee.of(bill.budget, bill.delta), ledger.book()
+    total, book = Guarantee.of(bill.budget, bill.delta), ledger.state()
     require_within(book, bill.price, total)
     if undeclared(book):
         declared = declare_total(book, total, bill.price)

@@ -243,7 +243,7 @@ def spent(registry):
     total = 0
     for path in (registry / "ledgers").glob("*.sqlite"):
         with closing(SqliteLedger(path)) as ledger:
-            total += sum(account.spent for account in ledger.book().accounts.values())
+            total += sum(account.spent for account in ledger.state().accounts.values())
     return total
 
 

@@ -32,7 +32,7 @@ def _lost():
     lost = []
     for dataset in datasets:
         ledger = SqliteLedger(dataset.ledger)
-        lost.append(sum(account.spent for account in ledger.book().accounts.values()) / 1e9)
+        lost.append(sum(account.spent for account in ledger.state().accounts.values()) / 1e9)
         ledger.close()
     return lost
 

@@ -98,7 +98,7 @@ def receipts_that_hash_the_file():
     """Finding 1: the head of a chain that begins with the hash of the file."""
 
     def open_ledger(workspace, draw):
-        head = fingerprint_of_file(workspace.folder.parent / f"records.{workspace.engagement.data.rpartition('.')[2]}")
+        head = fingerprint_of_file(workspace.folder.parent / f"records.{workspace.enrollment.data.rpartition('.')[2]}")
         return OwnerWorkspace.open_ledger(workspace, lambda: hashlib.sha256((head + draw()).encode()).hexdigest())
 
     return replace(HOUSE, open_ledger=open_ledger)
@@ -107,21 +107,21 @@ def receipts_that_hash_the_file():
 def records_without_target_are_dropped():
     """Finding 2: what has no target is left out, and n counts the rest."""
 
-    def prepare(engagement, study):
-        found = workspace.prepare(engagement, study)
+    def prepare(enrollment, study):
+        found = workspace.prepare(enrollment, study)
         used = found.sample.used
         sample = Sample.of_rows(found.sample.columns.T[used], found.sample.targets[used])
         return replace(
-            found, sample=sample, commitment=workspace.commitment_of(engagement, study.terms, sample.records)
+            found, sample=sample, commitment=workspace.commitment_of(enrollment, study.terms, sample.records)
         )
 
     return replace(HOUSE, prepare=prepare)
 
 
 def a_hello_that_knows_the_records():
-    def hello(engagement, *given):
-        size = len(open(engagement.data, "rb").read())  # noqa: PTH123, SIM115
-        return msgspec.structs.replace(HOUSE.hello(engagement, *given), instance=f"{size:016x}")
+    def hello(enrollment, *given):
+        size = len(open(enrollment.data, "rb").read())  # noqa: PTH123, SIM115
+        return msgspec.structs.replace(HOUSE.hello(enrollment, *given), instance=f"{size:016x}")
 
     return replace(HOUSE, hello=hello)
 
@@ -140,7 +140,7 @@ def a_session_log_that_counts():
     class Counting(OwnerLog):
         def contact(self):
             super().contact()
-            data = open(self.home.engagement.data, "rb").read()  # noqa: PTH123, SIM115
+            data = open(self.home.enrollment.data, "rb").read()  # noqa: PTH123, SIM115
             self.report(Note(f"answered from {len(data)} bytes"))
 
     return replace(HOUSE, log=lambda home, ledger, file: Counting(home, ledger, HOUSE.log(home, ledger, file).report))
@@ -156,8 +156,8 @@ def a_warning_about_a_record():
 
 
 def a_join_that_minds_a_record():
-    def prepare(engagement, study):
-        found = workspace.prepare(engagement, study)
+    def prepare(enrollment, study):
+        found = workspace.prepare(enrollment, study)
         if not found.sample.used.all():
             raise ValueError("a record has no target")
         return found
@@ -181,8 +181,8 @@ def a_refusal_that_minds_a_record():
 def a_statement_that_minds_a_record():
     prepared = []
 
-    def prepare(engagement, study):
-        prepared.append(workspace.prepare(engagement, study))
+    def prepare(enrollment, study):
+        prepared.append(workspace.prepare(enrollment, study))
         return prepared[-1]
 
     def state(study, hello, replies):
@@ -270,8 +270,8 @@ def test_the_verdict_names_where_and_not_what():
 def test_a_record_that_moves_another_is_caught():
     """A standardisation fitted on the records themselves: every row depends on every record."""
 
-    def prepare(engagement, study):
-        found = workspace.prepare(engagement, study)
+    def prepare(enrollment, study):
+        found = workspace.prepare(enrollment, study)
         targets = found.sample.targets
         return replace(found, sample=Sample.of_rows(found.sample.columns.T, (targets - targets.mean()) / 4))
 

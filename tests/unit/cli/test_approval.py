@@ -44,16 +44,16 @@ def home(copriv, tmp_path):
 
 def _change(home, **changes):
     path = home.folder / "engagement.json"
-    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(home.engagement, **changes)))
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(home.enrollment, **changes)))
 
 
 def _another_data_file(home, tmp_path):
-    shutil.copy(home.engagement.data, tmp_path / "copy.parquet")
+    shutil.copy(home.enrollment.data, tmp_path / "copy.parquet")
     _change(home, data=str(tmp_path / "copy.parquet"))
 
 
 def _another_ledger_file(home, tmp_path):
-    shutil.copy(home.engagement.ledger, tmp_path / "copy.sqlite")
+    shutil.copy(home.enrollment.ledger, tmp_path / "copy.sqlite")
     _change(home, ledger=str(tmp_path / "copy.sqlite"))
 
 
@@ -168,7 +168,7 @@ def test_an_approval_holds_no_hash_that_others_can_recompute(home):
 
 def test_the_ledger_knows_who_asks_and_who_has_approved(home):
     with closing(SqliteLedger(home.folder.parent / "l.sqlite")) as ledger:
-        [enrolled] = ledger.book().enrolled.values()
+        [enrolled] = ledger.state().enrolled.values()
     assert (enrolled.name, enrolled.learner, enrolled.approved_by) == ("loans 2026", "The Institute", "A. Officer")
     assert (enrolled.asks, enrolled.public.rows, enrolled.public.source) == ("gradient", 400, "public.parquet")
 
@@ -201,7 +201,7 @@ def test_a_promise_that_means_little_is_called_that_where_it_is_approved(copriv,
         ({"delta": 0.006}, "with 200 records"),
     ):
         (tmp_path / "l.sqlite").unlink()
-        guarantee = msgspec.structs.replace(home.engagement, **changes).guarantee
+        guarantee = msgspec.structs.replace(home.enrollment, **changes).guarantee
         SqliteLedger.create(tmp_path / "l.sqlite", begin("east", dataset, guarantee)).close()
         _change(home, **changes)
         approved = copriv("owner", "approve", "--yes", "--json")

@@ -52,21 +52,21 @@ def join(copriv, tmp_path):
 
 
 def _ledger(name):
-    return closing(SqliteLedger(Path(OwnerWorkspace(Path(name)).engagement.ledger)))
+    return closing(SqliteLedger(Path(OwnerWorkspace(Path(name)).enrollment.ledger)))
 
 
 def _raise_budget(name, nano, delta=0.0):
     with _ledger(name) as ledger:
         budgets = {"epsilon": nano}
         ledger.open_epoch(
-            msgspec.structs.replace(OwnerWorkspace(Path(name)).engagement, nano_epsilon=nano).guarantee, budgets, "me"
+            msgspec.structs.replace(OwnerWorkspace(Path(name)).enrollment, nano_epsilon=nano).guarantee, budgets, "me"
         )
 
 
 def _spend(name, study, nano):
     with _ledger(name) as ledger:
         amount = Amount(nano, "epsilon")
-        ledger.reserve(f"q-{ledger.book().sequence}", "a question", amount, study, amount * 100)
+        ledger.reserve(f"q-{ledger.state().sequence}", "a question", amount, study, amount * 100)
 
 
 def _notes(outcome):
@@ -123,7 +123,7 @@ def test_with_gaussian_noise_likewise(copriv, join):
     join("first", "--epsilon", "1", "--accountant", "zcdp", delta="1e-6", answers=400)
     assert _left(copriv, "first") == (1, 400)
     with _ledger("first") as ledger:
-        half = Amount(ledger.book().budget.nano // 2, "rho")
+        half = Amount(ledger.state().budget.nano // 2, "rho")
         ledger.reserve("q", "a question", half, "another study", half)
     epsilon, answers = _left(copriv, "first")
     assert 0.5 < epsilon < 0.8
@@ -142,7 +142,7 @@ def test_status_shows_what_others_say_as_text(copriv, join):
     join("first", "--epsilon", "1")
     home = OwnerWorkspace(Path("first"))
     home.note_contact(Contact("now", "dismissed\x1b[2J"))
-    changed = msgspec.structs.replace(home.engagement, host="broker\x1b[2J")
+    changed = msgspec.structs.replace(home.enrollment, host="broker\x1b[2J")
     (home.folder / "engagement.json").write_bytes(msgspec.json.encode(changed))
     shown = copriv("owner", "status", "--folder", "first").out
     assert "\x1b" not in shown

@@ -63,7 +63,7 @@ def _die(place, *command):
 
 def _book(path):
     with closing(SqliteLedger(Path(path))) as ledger:
-        return ledger.book()
+        return ledger.state()
 
 
 def test_a_join_that_is_killed_is_done_again(copriv, answered, tmp_path):
@@ -92,18 +92,18 @@ def test_a_join_that_is_killed_is_done_again(copriv, answered, tmp_path):
 def test_what_was_spent_before_is_counted_once(copriv, answered, tmp_path):
     """The ledger has no budget yet: joining declares one, of what is spent and of this promise."""
     dataset, place = tmp_path / "bank.parquet", tmp_path / "theirs.sqlite"
-    genesis = begin_open("bank", fingerprint_of_file(dataset))
+    opening = begin_open("bank", fingerprint_of_file(dataset))
     spent = Amount(400_000_000, "epsilon")
-    with closing(SqliteLedger.create(place, genesis)) as ledger, Registry() as registry:
+    with closing(SqliteLedger.create(place, opening)) as ledger, Registry() as registry:
         ledger.reserve("q", "a question", spent, "another study", spent)
         with registry.exclusive():
-            registry.register(registry.lookup(dataset), place, genesis.id)
+            registry.register(registry.lookup(dataset), place, opening.id)
     _die("write engagement.json", *JOIN)
     first = _book(place)
     assert copriv(*JOIN).code == 0
     book = _book(place)
     assert book.accounts == first.accounts
-    assert (book.id, book.account("epsilon").spent) == (genesis.id, spent.nano)
+    assert (book.id, book.account("epsilon").spent) == (opening.id, spent.nano)
     assert book.account("epsilon").budget.nano == 1_900_000_000
     assert not (tmp_path / "owner" / "ledger.sqlite").exists()
 

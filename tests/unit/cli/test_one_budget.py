@@ -69,7 +69,7 @@ def _dataset(outcome):
 def _spent(path):
     ledger = SqliteLedger(Path(path))
     try:
-        return {measure: account.spent for measure, account in ledger.book().accounts.items() if account.spent}
+        return {measure: account.spent for measure, account in ledger.state().accounts.items() if account.spent}
     finally:
         ledger.close()
 

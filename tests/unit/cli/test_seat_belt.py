@@ -109,7 +109,7 @@ def test_nothing_that_depends_on_records_names_a_ledger(train, copriv, loans, tm
     outcome = copriv("ledger", "statement", renamed, "--out", "stated", "--json")
     assert outcome.code == 0, outcome.err
     with closing(SqliteLedger(renamed)) as ledger:
-        assert json.loads(outcome.out)["ledger"] == ledger.book().id
+        assert json.loads(outcome.out)["ledger"] == ledger.state().id
     for page in (outcome.out, *(path.read_text() for path in (tmp_path / "stated").iterdir())):
         assert "c0ffee" not in page
 

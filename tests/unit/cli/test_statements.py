@@ -93,7 +93,7 @@ def test_the_page_shows_the_same_and_names_as_text(copriv, bank, tmp_path):
 
 def test_no_seal_and_no_answer_is_in_a_statement(copriv, bank):
     with closing(SqliteLedger(bank)) as ledger:
-        book = ledger.book()
+        book = ledger.state()
         secret = [book.head, book.salt, book.dataset, *book.receipts, "0.1234567"]
     for arguments in (("ledger", "statement", bank), ("ledger", "statement", bank, "--json")):
         text = copriv(*arguments).out
@@ -102,9 +102,9 @@ def test_no_seal_and_no_answer_is_in_a_statement(copriv, bank):
 
 def test_two_accounts_are_stated_with_their_total(copriv, tmp_path):
     path = tmp_path / "both.sqlite"
-    genesis = begin("Bank", "records", Guarantee.of(1, 1e-6), pure=250_000_000)
-    with closing(SqliteLedger.create(path, genesis)) as ledger:
-        rho = Amount(ledger.book().accounts["rho"].budget.nano, "rho")
+    opening = begin("Bank", "records", Guarantee.of(1, 1e-6), pure=250_000_000)
+    with closing(SqliteLedger.create(path, opening)) as ledger:
+        rho = Amount(ledger.state().accounts["rho"].budget.nano, "rho")
         _answer(ledger, "q1", FIRST, Amount(250_000_000, "epsilon"))
         _answer(ledger, "q2", SECOND, rho, "gaussian")
     told = json.loads(copriv("ledger", "statement", path, "--json").out)

@@ -110,9 +110,9 @@ def test_the_run_folder_is_complete_and_the_ledgers_agree(finished):
     assert "</svg>" in (folder / "convergence.svg").read_text()
     assert json.loads((folder / "run.json").read_text()) == told
     ledgers = [SqliteLedger(path) for path in sorted((folder / "ledgers").glob("*.sqlite"))]
-    assert [len(ledger.book().queries) for ledger in ledgers] == [entry["answers"] for entry in told["spent"]]
+    assert [len(ledger.state().queries) for ledger in ledgers] == [entry["answers"] for entry in told["spent"]]
     for ledger in ledgers:
-        assert ledger.book().spent <= ledger.book().budget.nano <= 2 * 10**9
+        assert ledger.state().spent <= ledger.state().budget.nano <= 2 * 10**9
         ledger.close()
 
 

@@ -41,7 +41,7 @@ def receipts(old):
 def test_spending_answers_and_promise_are_kept(old):
     for _ in range(2):
         with closing(SqliteLedger(old)) as ledger:
-            book = ledger.book()
+            book = ledger.state()
             assert (book.owner, book.spent, book.budget, book.sequence) == ("First Bank", 600_000_000, BUDGET, 7)
             assert book.is_for(DATASET)
             stored = ledger.reserve("q1", "?1", Amount(200_000_000, "epsilon"), "study", BUDGET)
@@ -109,4 +109,4 @@ def test_a_kill_while_it_is_taken_over_loses_nothing(old, tmp_path, statement):
     alone = shutil.copy(old, tmp_path / "alone.sqlite")
     for path in (old, Path(alone)):
         with closing(SqliteLedger(path)) as ledger:
-            assert (ledger.book().spent, ledger.verify()) == (600_000_000, 7)
+            assert (ledger.state().spent, ledger.verify()) == (600_000_000, 7)

@@ -2,7 +2,7 @@
 
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin
-from copriv.owner.ledger_state import append, open_book, read_book
+from copriv.owner.ledger_state import append, fold_entries, open_state
 from copriv.privacy.guarantee import Amount, Guarantee
 
 PRICE, SHARE = Amount(10, "epsilon"), Amount(10**6, "epsilon")
@@ -10,7 +10,7 @@ PRICE, SHARE = Amount(10, "epsilon"), Amount(10**6, "epsilon")
 
 def _life(queries=30):
     """States and entries of a ledger that answers some queries of two studies."""
-    state, entry = open_book(begin("bank", "records", Guarantee.of(1)))
+    state, entry = open_state(begin("bank", "records", Guarantee.of(1)))
     states, entries = [state], [entry]
     proposals = [lambda state: state.next_entry(Enrolled("first", "study one", "a learner", "Ada"))]
     for number in range(queries):
@@ -38,7 +38,7 @@ def _plain(state):
 def test_every_state_is_the_fold_of_its_own_entries():
     states, entries = _life()
     for number, state in enumerate(states, start=1):
-        assert _plain(state) == _plain(read_book(entries[:number]))
+        assert _plain(state) == _plain(fold_entries(entries[:number]))
 
 
 def test_two_ways_from_one_state_do_not_meet():
@@ -47,5 +47,5 @@ def test_two_ways_from_one_state_do_not_meet():
     other = append(middle, middle.charge("another", "?", PRICE, "third", SHARE))
     assert other.spent_by("third") == PRICE.nano
     assert "another" not in states[6].queries
-    assert _plain(states[-1]) == _plain(read_book(entries))
+    assert _plain(states[-1]) == _plain(fold_entries(entries))
     assert states[-1].newest_receipt == f"{29:064x}"

@@ -88,7 +88,7 @@ def make_study(dictionary, **agreed):
 
 def outcome(path, study, form=PLAIN):
     """Everything that `owner join` would say of a file to others, and the sample for looking at its answers."""
-    engagement = Enrollment(
+    enrollment = Enrollment(
         owner="east",
         host="127.0.0.1",
         port=4222,
@@ -103,7 +103,7 @@ def outcome(path, study, form=PLAIN):
         form=form,
     )
     try:
-        prepared = prepare(engagement, study)
+        prepared = prepare(enrollment, study)
     except CoprivError as problem:
         return (type(problem).__name__, str(problem)), None, None
     commitment = prepared.commitment

@@ -30,7 +30,7 @@ class Recording:
         self.ledger, self.failure, self.seen = ledger, failure, []
 
     def respond(self, theta, _kind):
-        self.seen.append(self.ledger.book().spent)
+        self.seen.append(self.ledger.state().spent)
         if self.failure:
             raise self.failure
         return theta + 1
@@ -63,7 +63,7 @@ def test_a_repeated_query_is_answered_with_the_same_numbers_for_free(commitment,
     first, second = owner.answer(_query()), owner.answer(_query())
     assert isinstance(first, Answer)
     assert first == second
-    assert ledger.book().spent == commitment.calibration.charge.nano
+    assert ledger.state().spent == commitment.calibration.charge.nano
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_does_not_match_the_terms_is_refused_for_free(commitment, changes, 
     assert isinstance(reply, Refusal)
     assert reply.reason == reason
     assert not responder.seen
-    assert ledger.book().spent == 0
+    assert ledger.state().spent == 0
 
 
 def test_bytes_in_bytes_out(commitment):
@@ -94,7 +94,7 @@ def test_bytes_in_bytes_out(commitment):
     for data, reason in ((b"", "malformed"), (b"\xc1", "malformed"), (b"\x00" * 5000, "oversized")):
         reply = decode_reply(owner.handle(data))
         assert reply.reason == reason
-    assert ledger.book().spent == 0
+    assert ledger.state().spent == 0
     once, twice = (owner.handle(encode(_query())) for _ in range(2))
     assert once == twice
     assert len(responder.seen) == 1
@@ -109,7 +109,7 @@ def test_a_rolled_back_ledger_is_noticed(commitment):
     reply = restored.answer(_query(3, receipt=receipt))
     assert reply.reason == "rollback"
     assert not responder.seen
-    assert ledger.book().spent == 0
+    assert ledger.state().spent == 0
 
 
 def test_a_failing_ledger_leaves_nothing_said(commitment):
@@ -130,7 +130,7 @@ def test_an_id_used_for_another_model_is_a_conflict(commitment):
     reply = owner.answer(_query(theta=(0.0, 0.0, 0.0, 0.0)))
     assert isinstance(reply, Refusal)
     assert reply.reason == "conflict"
-    assert len(ledger.book().queries) == 1
+    assert len(ledger.state().queries) == 1
 
 
 def test_the_cap_is_the_end(commitment):
@@ -138,7 +138,7 @@ def test_the_cap_is_the_end(commitment):
     replies = [owner.answer(_query(number)) for number in range(7)]
     assert [type(reply) for reply in replies] == [Answer] * 5 + [Refusal] * 2
     assert replies[-1].reason == "exhausted"
-    assert ledger.book().spent <= Guarantee.of(1).nano_epsilon
+    assert ledger.state().spent <= Guarantee.of(1).nano_epsilon
 
 
 def test_a_failure_keeps_the_charge_and_tells_nothing(commitment):
@@ -148,7 +148,7 @@ def test_a_failure_keeps_the_charge_and_tells_nothing(commitment):
     assert isinstance(reply, Refusal)
     assert reply.reason == "failed"
     assert "17" not in reply.text
-    assert ledger.book().spent == commitment.calibration.charge.nano
+    assert ledger.state().spent == commitment.calibration.charge.nano
 
 
 def test_the_clip_and_the_sensitivity_are_one_setting():

@@ -141,7 +141,7 @@ def test_a_loss_is_one_number_near_the_average_loss(make_sample, delta):
         part.sensitivity.value,
     )
     assert reply.release.charge == part.calibration.charge
-    assert ledger.book().studies == {account_of(TERMS.digest(), "loss"): part.calibration.charge}
+    assert ledger.state().studies == {account_of(TERMS.digest(), "loss"): part.calibration.charge}
 
 
 def test_the_charge_is_on_record_before_the_records_are_touched():
@@ -150,7 +150,7 @@ def test_the_charge_is_on_record_before_the_records_are_touched():
 
     class Recording:
         def respond(self, theta, kind="gradient"):
-            seen.append((kind, ledger.book().spent))
+            seen.append((kind, ledger.state().spent))
             return theta[:1]
 
     Owner("bank", TERMS, commitment, Recording(), ledger).answer(_query())
@@ -163,8 +163,8 @@ def test_where_the_terms_forbid_it_a_loss_is_refused_for_free(make_sample):
     assert isinstance(reply, Refusal)
     assert reply.reason == "terms"
     assert "loss" in reply.text
-    assert ledger.book().spent == 0
-    assert not ledger.book().queries
+    assert ledger.state().spent == 0
+    assert not ledger.state().queries
 
 
 def test_the_same_words_whatever_the_records(make_sample):
@@ -191,7 +191,7 @@ def test_neither_kind_can_use_up_the_other(make_sample, delta):
     assert [type(reply) for reply in losses] == [Answer] * 3 + [Refusal] * 3
     assert [type(reply) for reply in gradients] == [Answer] * ANSWERS + [Refusal] * 3
     assert {reply.reason for reply in losses[3:] + gradients[ANSWERS:]} == {"exhausted"}
-    book = ledger.book()
+    book = ledger.state()
     assert book.studies == {
         account_of(TERMS.digest(), kind): owner.commitment.part(kind).allowance for kind in ("loss", "gradient")
     }
@@ -202,7 +202,7 @@ def test_a_repeated_loss_is_the_same_bytes_for_free(make_sample):
     owner, ledger = _owner(make_sample(records=100))
     once, twice = (owner.handle(encode(_query())) for _ in range(2))
     assert once == twice
-    assert ledger.book().spent == owner.commitment.part("loss").calibration.charge.nano
+    assert ledger.state().spent == owner.commitment.part("loss").calibration.charge.nano
 
 
 @pytest.mark.parametrize("kinds", [("loss", "gradient"), ("gradient", "loss")])
@@ -212,7 +212,7 @@ def test_an_id_used_for_another_kind_is_a_conflict(make_sample, kinds):
     assert isinstance(first, Answer)
     assert isinstance(second, Refusal)
     assert second.reason == "conflict"
-    assert ledger.book().spent == owner.commitment.part(kinds[0]).calibration.charge.nano
+    assert ledger.state().spent == owner.commitment.part(kinds[0]).calibration.charge.nano
 
 
 def test_the_question_of_a_gradient_is_hashed_as_it_always_was(make_sample):
@@ -220,7 +220,7 @@ def test_the_question_of_a_gradient_is_hashed_as_it_always_was(make_sample):
     owner, ledger = _owner(make_sample(records=100))
     owner.answer(_query("g", kind="gradient"))
     expected = hashlib.sha256(TERMS.digest().encode() + np.array(THETA).tobytes()).hexdigest()
-    assert ledger.book().queries["g"].question == expected
+    assert ledger.state().queries["g"].question == expected
 
 
 @pytest.mark.parametrize("changes", [{"theta": THETA[:3]}, {"theta": (2.1, 0.0, 0.0, 0.0)}, {"terms": "0" * 64}])
@@ -229,7 +229,7 @@ def test_a_loss_is_checked_like_a_gradient(make_sample, changes):
     replies = [owner.answer(msgspec.structs.replace(_query(kind=kind), **changes)) for kind in ("loss", "gradient")]
     assert replies[0] == replies[1]
     assert isinstance(replies[0], Refusal)
-    assert ledger.book().spent == 0
+    assert ledger.state().spent == 0
 
 
 def test_simulated_owners_evaluate_alike(make_sample):

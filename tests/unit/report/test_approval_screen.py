@@ -44,7 +44,7 @@ def _study(frame, choice):
 
 def _screen(frame, choice, tmp_path):
     frame.write_parquet(tmp_path / "table.parquet")
-    engagement = Enrollment(
+    enrollment = Enrollment(
         owner="east",
         host="127.0.0.1",
         port=4222,
@@ -58,7 +58,7 @@ def _screen(frame, choice, tmp_path):
         ledger="ledger.sqlite",
     )
     shown = io.StringIO()
-    present(prepare(engagement, _study(frame, choice)), (), "ab12", Console(file=shown, width=300))
+    present(prepare(enrollment, _study(frame, choice)), (), "ab12", Console(file=shown, width=300))
     return shown.getvalue()
 
 
@@ -89,7 +89,7 @@ def test_a_label_says_what_is_positive(frame):
 
 
 def _engagement(tmp_path, **changes):
-    engagement = Enrollment(
+    enrollment = Enrollment(
         owner="east",
         host="broker.example.org",
         port=4333,
@@ -102,7 +102,7 @@ def _engagement(tmp_path, **changes):
         rate=1.0,
         ledger=str(tmp_path / "their ledger.sqlite"),
     )
-    return msgspec.structs.replace(engagement, **changes)
+    return msgspec.structs.replace(enrollment, **changes)
 
 
 def _rows(frame, tmp_path, terms, width=20_000, **changes):
@@ -122,15 +122,15 @@ def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
     terms = {"loss": "huber", "threshold": 0.75, "evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.5}
     prepared, rows, shown = _rows(frame, tmp_path, terms, target="days", answers=7, form=FileFormat(dates="%d.%m.%Y"))
     told = dict(rows)
-    engagement = prepared.engagement
+    enrollment = prepared.enrollment
     covered = {
         "terms": told["terms"] == prepared.study.terms.digest(),
         "owner": told["you are"] == "east",
-        "data": told["your records"] == engagement.data,
+        "data": told["your records"] == enrollment.data,
         "dataset": True,
         "target": told["your target"] == "'days'",
         "form": told["their file is written"] == "dates '%d.%m.%Y'",
-        "ledger": told["your ledger"] == engagement.ledger,
+        "ledger": told["your ledger"] == enrollment.ledger,
         "ledger_id": True,
         "accountant": "added up" in told["accountant"],
         "nano_epsilon": "ε = 5.0000049," in told["you promise"],

@@ -73,7 +73,7 @@ def test_nobody_spends_more_than_it_promised(intake, delta):
     study = design(intake, _wishes(guarantees=guarantees, answers=20))
     consortium, watch, _ = _train(intake, study, "secure")
     for guarantee, commitment, ledger in zip(guarantees, study.commitments, consortium.ledgers, strict=True):
-        answers = len(ledger.book().queries)
+        answers = len(ledger.state().queries)
         assert answers == 20
         assert commitment.calibration.epsilon_after(answers) <= guarantee.epsilon
     assert {reason for _, reason in watch.refusals} == {"exhausted"}
@@ -135,7 +135,7 @@ def test_a_recorded_schedule_is_followed(intake):
     trace = Trace.of([0.0, 1.0, 5.0], [2, 2, 0], owners=4)
     study = design(intake, _wishes(trace=trace, central=CentralStep.PRINTED))
     consortium, _, _ = _train(intake, study, "none")
-    assert [len(ledger.book().queries) for ledger in consortium.ledgers] == [1, 0, 2, 0]
+    assert [len(ledger.state().queries) for ledger in consortium.ledgers] == [1, 0, 2, 0]
     assert study.terms.horizon == 3
 
 

@@ -33,7 +33,7 @@ def scene(request, tmp_path):
     told, noted = [], []
     home = SimpleNamespace(
         study=SimpleNamespace(terms=TERMS),
-        engagement=SimpleNamespace(guarantee=guarantee),
+        enrollment=SimpleNamespace(guarantee=guarantee),
         note_contact=noted.append,
     )
     owner = Owner("east", TERMS, commitment, responder, ledger)
@@ -56,7 +56,7 @@ def test_prices_add_up_to_what_the_ledger_says(scene):
     assert first == second > 0
     assert (again, refused) == (0, 0)
     assert loss > 0
-    [(measure, account)] = scene.ledger.book().accounts.items()
+    [(measure, account)] = scene.ledger.state().accounts.items()
     assert {reply.measure for reply in replies} == {measure}
     assert sum(reply.price for reply in replies) == pytest.approx(account.spent / 1e9)
     assert (replies[-1].spent, replies[-1].left) == (account.spent / 1e9, account.left / 1e9)
@@ -64,7 +64,7 @@ def test_prices_add_up_to_what_the_ledger_says(scene):
 
 def test_what_other_studies_spend_is_no_price_of_this_one(scene):
     _ask(scene, ("a", "gradient"))
-    [measure] = scene.ledger.book().accounts
+    [measure] = scene.ledger.state().accounts
     other = Amount(1000, measure)
     scene.ledger.reserve("q", "?", other, "another study", other)
     before = scene.told[-1]

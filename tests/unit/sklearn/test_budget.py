@@ -31,7 +31,7 @@ class InMemory(ConsortiumRegressor):
     def fit(self, X, y, owner=None):
         one = Amount(10**9, "epsilon")
         if not hasattr(self, "book"):
-            self.book = MemoryLedger(begin("twin", "none", Guarantee.of(ROOM)))
+            self.state = MemoryLedger(begin("twin", "none", Guarantee.of(ROOM)))
         try:
             self.book.reserve(f"fit {id(object())}", "question", one, "study", Amount(ROOM * 10**9, "epsilon"))
         except LedgerRefusal as problem:
@@ -58,7 +58,7 @@ def _fit_in_parallel(estimator, rows, targets, registry):
 
 def _book(ledger):
     with closing(SqliteLedger(Path(ledger))) as opened:
-        return opened.book()
+        return opened.state()
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_shapes_are_refused_in_words_that_name_no_cell(ledger, X, y, problem):
         ConsortiumRegressor(bounds=BOUNDS, ledger=ledger).fit(X, y)
     assert "123" not in str(refused.value)
     with closing(SqliteLedger(Path(ledger))) as opened:
-        assert opened.book().spent == 0
+        assert opened.state().spent == 0
 
 
 def test_numbers_are_no_labels_of_text(banks, ledger):

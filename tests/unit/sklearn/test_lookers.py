@@ -46,7 +46,7 @@ def classifier(banks, ledger):
 
 def _spent(ledger):
     with closing(SqliteLedger(Path(ledger))) as opened:
-        return opened.book().spent / 1e9
+        return opened.state().spent / 1e9
 
 
 def _inner(model):

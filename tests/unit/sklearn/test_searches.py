@@ -44,7 +44,7 @@ def private(banks, ledger):
 
 def _spent(ledger):
     with closing(SqliteLedger(Path(ledger))) as opened:
-        return opened.book().spent / 1e9
+        return opened.state().spent / 1e9
 
 
 SEARCHES = {
