@@ -30,10 +30,10 @@ class InMemory(ConsortiumRegressor):
 
     def fit(self, X, y, owner=None):
         one = Amount(10**9, "epsilon")
-        if not hasattr(self, "book"):
-            self.state = MemoryLedger(begin("twin", "none", Guarantee.of(ROOM)))
+        if not hasattr(self, "held"):
+            self.held = MemoryLedger(begin("twin", "none", Guarantee.of(ROOM)))
         try:
-            self.book.reserve(f"fit {id(object())}", "question", one, "study", Amount(ROOM * 10**9, "epsilon"))
+            self.held.reserve(f"fit {id(object())}", "question", one, "study", Amount(ROOM * 10**9, "epsilon"))
         except LedgerRefusal as problem:
             raise Refusal(problem.problem, remedy=problem.remedy) from problem
         return self.set_params(simulate=True)
