@@ -54,7 +54,7 @@ def _fitness(figures: Figures) -> Table:
         table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
     if figures.predicted is not None:
         ratio = figures.relative_fitness / figures.predicted
-        table.add_row("foreseen on public rows", _number(figures.predicted), f"measured is {ratio:.2g} times that")
+        table.add_row("predicted on public rows", _number(figures.predicted), f"measured is {ratio:.2g} times that")
     return table
 
 

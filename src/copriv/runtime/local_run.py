@@ -211,7 +211,7 @@ def _plan(job: Job, intake: Intake) -> tuple[Intake, TrainingPlan]:
 def _describe(study: TrainingPlan) -> str:
     answers = study.commitments[0].calibration.answers
     many = "answer" if answers == 1 else "answers"
-    predicted = "" if math.isnan(study.predicted) else f", ψ foreseen on public rows {study.predicted:.2g}"
+    predicted = "" if math.isnan(study.predicted) else f", ψ predicted on public rows {study.predicted:.2g}"
     return f"rule {study.terms.rule!r}, at most {answers} {many} of each owner{predicted}"
 
 
