@@ -27,6 +27,7 @@ from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.ledger_history import NOT_NOTED, LedgerEvent, history, learner_name, study_name
+from copriv.report.sentence import many
 from copriv.report.statement import render
 
 FOR_WHOM = (
@@ -172,7 +173,7 @@ def statement_lines(told: DatasetStatement) -> Iterator[str]:
         left = "no limit" if account.left is None else f"{account.left:.12g} left"
         yield f"  account   {account.currency}: {account.spent:.12g} spent, {left}"
     for study in told.studies:
-        spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {study.answers} answers"
+        spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {many(study.answers, 'answer')}"
         who = f"{study.study}, learner: {study.learner}, approved by {plain(study.approved_by)}"
         yield f"  study     {who}: {spent}, {study.first or 'no answer yet'}"
     for change in told.changes:

@@ -12,6 +12,7 @@ from copriv.owner.ledger_state import LedgerState
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
+from copriv.report.sentence import many
 
 
 class AccountShown(msgspec.Struct):
@@ -74,7 +75,7 @@ def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
     rows = [
         ("owner", told.owner),
         ("promised", f"{promised}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
-        ("spent", f"ε = {told.epsilon_spent:.6g} in {told.answers} answers, {len(told.studies)} studies"),
+        ("spent", f"ε = {told.epsilon_spent:.6g} in {many(told.answers, 'answer')}, {_studies(len(told.studies))}"),
     ]
     rows.extend(("account", f"{_account_words(account)} ({told.accountant})") for account in told.accounts)
     rows.extend(("study", f"{name} ({study[:12]})") for study, name in told.names.items())
@@ -89,3 +90,7 @@ def _account_words(account: AccountShown) -> str:
     measure: Measure = "epsilon" if account.currency == "nano-epsilon" else "rho"
     limit = "no limit" if account.budget is None else Amount(account.budget, measure).words
     return f"{Amount(account.spent, measure).words} of {limit}"
+
+
+def _studies(count: int) -> str:
+    return "1 study" if count == 1 else f"{count:,} studies"

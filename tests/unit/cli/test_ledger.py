@@ -43,7 +43,7 @@ def test_show_says_everything(copriv, bank):
     assert told["epsilon_spent"] == 0.5
     assert told["studies"] == {"study": 500_000_000}
     words = copriv("ledger", "show", bank).out
-    for part in ("First Bank", "ε = 1, δ = 0 for any one record (replace-one)", "ε = 0.5 in 1 answers"):
+    for part in ("First Bank", "ε = 1, δ = 0 for any one record (replace-one)", "ε = 0.5 in 1 answer"):
         assert part in words
 
 
