@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dis
 import math
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 
 from copriv.errors import BadInput
 
@@ -22,6 +22,24 @@ _WRITTEN_ELSEWHERE = frozenset(
     {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "STORE_SUBSCR", "IMPORT_NAME", "MAKE_FUNCTION"}
 )
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# Lists, sets and mappings live outside of the numbers that a function is given.
+_CONTAINERS = (
+    "BUILD_LIST",
+    "BUILD_SET",
+    "BUILD_MAP",
+    "BUILD_CONST_KEY_MAP",
+    "BUILD_STRING",
+    "LIST_",
+    "SET_",
+    "MAP_",
+    "DICT_",
+)
+_OF_MATH = frozenset(
+    name
+    for name, what in vars(math).items()
+    if not name.startswith("_") and isinstance(what, float | BuiltinFunctionType)
+)
+_CONSTANTS = (type(None), bool, int, float, str)
 
 
 def require_plain(function: object) -> FunctionType:
@@ -46,10 +64,14 @@ def require_plain(function: object) -> FunctionType:
 
 
 def _require_code(function: FunctionType, code: CodeType) -> None:
+    if not all(isinstance(constant, _CONSTANTS) for constant in code.co_consts):
+        raise _refusal(function, "it has constants that are no numbers")
     for step in dis.get_instructions(code):
         if step.opname in _WRITTEN_ELSEWHERE:
             raise _refusal(function, f"it changes or makes something outside of itself ({step.opname})")
-        if step.opname in _ATTRIBUTES and (str(step.argval).startswith("_") or not hasattr(math, str(step.argval))):
+        if step.opname.startswith(_CONTAINERS):
+            raise _refusal(function, f"it makes a list, a set, a mapping or a text ({step.opname})")
+        if step.opname in _ATTRIBUTES and str(step.argval) not in _OF_MATH:
             raise _refusal(function, f"it uses {step.argval!r}, which is not of math")
 
 

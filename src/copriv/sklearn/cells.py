@@ -79,7 +79,9 @@ def number_of(cell: object) -> float:
     >>> number_of("1e3"), number_of("HIV-positive"), number_of(None)
     (1000.0, nan, nan)
     """
+    if isinstance(cell, complex | np.complexfloating) or cell is np.ma.masked:
+        return math.nan
     try:
         return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001
         return math.nan

@@ -93,6 +93,7 @@ class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.owners_ = np.unique(problem.owners)
         self.fill_ = outcome.line.fill
         self.spent_ = outcome.spent
+        self._fitted_public = self.public
         self.forecast_ = outcome.forecast
         self.statement_ = outcome.statement
         self.n_iter_ = outcome.questions

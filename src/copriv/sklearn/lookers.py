@@ -17,6 +17,7 @@ from copriv.sklearn.refusal import Refusal
 _MODULES = (
     "sklearn.model_selection.",
     "sklearn.calibration",
+    "sklearn.ensemble._gb",
     "sklearn.ensemble._stacking",
     "sklearn.ensemble._weight_boosting",
     "sklearn.linear_model._ransac",
@@ -77,6 +78,8 @@ def _looks(frame: FrameType) -> bool:
         return False
     if module == "sklearn.ensemble._bagging":
         return bool(getattr(actor, "oob_score", False))
+    if module == "sklearn.multioutput":
+        return getattr(actor, "cv", None) is not None
     if module == "sklearn.feature_selection._rfe":
         return function.startswith(_ELIMINATION)
     return module.startswith(_MODULES)

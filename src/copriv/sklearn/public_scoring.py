@@ -23,12 +23,13 @@ def public_score(estimator: Given, X: object = None, y: object = None) -> float:
     True
     """
     final = _innermost(estimator)
-    if getattr(final, "public", None) is None:
+    rows = public_rows_of(final)
+    if rows is None:
         raise Refusal(
             f"{type(final).__name__} has no public rows to be scored on",
             remedy="give it public=(X, y), or search with simulate=True",
         )
-    return float(final.score(*final.public, public=True))
+    return float(final.score(*rows, public=True))
 
 
 def require_public(estimator: Given, X: object, y: object, *, declared: bool) -> None:
@@ -39,7 +40,8 @@ def require_public(estimator: Given, X: object, y: object, *, declared: bool) ->
     """
     if is_simulated(estimator) or declared:
         return
-    if estimator.public is not None and _same(estimator.public[0], X) and _same(estimator.public[1], y):
+    public = public_rows_of(estimator)
+    if public is not None and _same(public[0], X) and _same(public[1], y):
         return
     raise Refusal(
         f"{type(estimator).__name__} scores without noise, which tells about private rows",
@@ -56,11 +58,17 @@ def is_simulated(estimator: Given) -> bool:
     return bool(estimator.simulate if spent is None else spent.simulated)
 
 
+def public_rows_of(estimator: Given) -> Given:
+    """The public rows that it was fitted with, which the registry has looked at; before that, those it is given."""
+    return estimator._fitted_public if hasattr(estimator, "_fitted_public") else getattr(estimator, "public", None)  # noqa: SLF001
+
+
 def are_public(estimator: Given, rows: FloatArray) -> bool:
     """Whether every one of the rows is among the estimator's public ones."""
-    if estimator.public is None:
+    public = public_rows_of(estimator)
+    if public is None:
         return False
-    known = {row.tobytes() for row in numbers_of(estimator.public[0])}
+    known = {row.tobytes() for row in numbers_of(public[0])}
     return all(row.tobytes() in known for row in rows)
 
 

@@ -100,7 +100,7 @@ def test_a_function_that_raises_tells_nobody_of_a_record(make_sample):
 
 
 def test_a_function_that_cannot_be_compiled_is_named(make_sample):
-    torn = OutsideLoss("torn", _value, lambda z, y: [z, "y"], _curvature, *[lambda m, t: 1.0] * 2, 1.0)
+    torn = OutsideLoss("torn", _value, lambda z, y: "text" if z > y else z, _curvature, *[lambda m, t: 1.0] * 2, 1.0)
     with pytest.raises(BadInput, match="'torn' cannot be compiled") as caught:
         passes.record_slopes(torn, make_sample(10, 4), np.ones(4))
     assert "math" in caught.value.remedy

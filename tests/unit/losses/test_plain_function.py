@@ -67,6 +67,16 @@ def compiled_elsewhere(margin, target):
     return margin
 
 
+def _with_a_constant():
+    def slope(margin, target):
+        return 1.5 * margin
+
+    slope.__code__ = slope.__code__.replace(
+        co_consts=tuple(SEEN if each == 1.5 else each for each in slope.__code__.co_consts)
+    )
+    return slope
+
+
 BAD = [
     seeds_chance,
     remembers_in_a_list,
@@ -79,6 +89,9 @@ BAD = [
     math.exp,
     lambda margin, target: print(target),
     lambda margin, target: target.__class__(margin),
+    lambda margin, target: [margin, target][0],
+    lambda margin, target: math.remember(target),
+    _with_a_constant(),
 ]
 
 
@@ -92,6 +105,12 @@ def test_whatever_could_remember_a_record_is_refused(function):
         require_plain(function)
     with pytest.raises(BadInput, match="no record can change"):
         OutsideLoss("hostile", plain, function, plain, lambda _m, _t: 1.0, lambda _m, _t: 1.0, 1.0)
+
+
+def test_what_is_added_to_math_is_not_of_math(monkeypatch):
+    monkeypatch.setattr(math, "remember", lambda target: target, raising=False)
+    with pytest.raises(BadInput, match="'remember'"):
+        require_plain(lambda margin, target: math.remember(target))
 
 
 def test_a_name_that_hides_a_built_in_function_is_looked_at(monkeypatch):

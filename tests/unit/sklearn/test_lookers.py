@@ -8,13 +8,19 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import AdaBoostRegressor, BaggingRegressor, StackingRegressor, VotingRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import RANSACRegressor
 from sklearn.metrics import PredictionErrorDisplay, get_scorer
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_predict, cross_val_score
-from sklearn.multioutput import MultiOutputRegressor
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.semi_supervised import SelfTrainingClassifier
@@ -60,6 +66,8 @@ FITS = {
     "rows out of the bag": lambda m, X, y: BaggingRegressor(m, n_estimators=2, oob_score=True).fit(X, y),
     "resampling by error": lambda m, X, y: AdaBoostRegressor(m, n_estimators=2).fit(X, y),
     "inliers": lambda m, X, y: RANSACRegressor(m, min_samples=100, max_trials=2).fit(X, y),
+    "boosting from it": lambda m, X, y: GradientBoostingRegressor(init=m, n_estimators=1).fit(X, y),
+    "a chain across folds": lambda m, X, y: RegressorChain(m, cv=2).fit(X, np.column_stack([y, y])),
     "own labels": lambda m, X, y: SelfTrainingClassifier(
         ConsortiumClassifier(bounds=((-4, 90), (0, 1)), ledger=m.ledger)
     ).fit(X, np.where(np.arange(len(y)) % 2, y > -3, -1)),
@@ -151,3 +159,19 @@ def test_a_fit_stays_what_it_was(banks, private):
     simulated = clone(private).set_params(simulate=True).fit(rows, targets).set_params(simulate=False)
     assert repr(simulated).endswith("(simulated, not private)")
     assert simulated.score(rows, targets) <= 1
+
+
+def test_rows_that_are_called_public_after_the_fit_are_not(banks, private):
+    rows, targets = banks[:2]
+    fitted = private.fit(rows, targets)
+    assert fitted.score(*banks[3]) > 0
+    with pytest.raises(Refusal, match=LOOKED):
+        fitted.set_params(public=(rows, targets)).score(rows, targets)
+    with pytest.raises(Refusal, match=LOOKED):
+        permutation_importance(fitted, rows, targets, n_repeats=1, scoring="r2")
+
+
+def test_boosting_on_a_fitted_model_is_refused(banks, private):
+    fitted = private.fit(*banks[:2])
+    with pytest.raises(Refusal, match=LOOKED):
+        GradientBoostingRegressor(init=FrozenEstimator(fitted), n_estimators=1).fit(*banks[:2])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import StackingRegressor
 from sklearn.exceptions import FitFailedWarning
@@ -140,5 +141,6 @@ def test_scores_are_of_public_rows(banks, private):
     with pytest.raises(Refusal, match="scores without noise"):
         private.score(rows, targets)
     assert private.score(*public) == private.score(*public, public=True) == public_score(private)
+    assert public_score(private.set_params(public=None)) == private.score(*public)
     with pytest.raises(Refusal, match="no public rows to be scored on"):
-        public_score(private.set_params(public=None))
+        public_score(clone(private))
