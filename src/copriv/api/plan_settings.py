@@ -18,6 +18,7 @@ from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
+from copriv.planning.from_terms import settled_by
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
@@ -189,21 +190,8 @@ def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, settings:
 
 def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSettings, target: str | None) -> None:
     """Refuse a setting that says something else than the study."""
-    agreed: dict[str, object] = {
-        "target": dictionary.target.name,
-        "features": dictionary.features,
-        "loss": terms.loss,
-        "huber_threshold": terms.threshold,
-        "rule": terms.rule,
-        "horizon": terms.horizon,
-        "step": terms.step,
-        "clip": terms.clip,
-        "central": terms.central,
-        "regularization": terms.regularization,
-        "box": terms.limit,
-    } | ({"answers": terms.answers} if terms.answers else {})
     given: dict[str, object] = {**settings, "target": target}
-    for name, value in agreed.items():
+    for name, value in settled_by(terms, dictionary).items():
         if given.get(name) is not None and given[name] != value:
             option = f"--{name.replace('_', '-')}"
             raise BadInput(

@@ -7,6 +7,8 @@ that setting, as everywhere.
 
 from __future__ import annotations
 
+from typing import Any
+
 from copriv.learner.roster import Roster, rule_of
 from copriv.planning.outline import Outline, evidence_for
 from copriv.planning.search import choose
@@ -15,6 +17,7 @@ from copriv.planning.training_spec import TrainingSpec, require_one_each
 from copriv.protocol.commitment import Commitment, make_commitments
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake, OwnerSample
 
 
@@ -53,3 +56,21 @@ def _hello(terms: Terms, owner: OwnerSample, commitment: Commitment, rate: float
         answers=calibration.answers,
         rate=rate,
     )
+
+
+def settled_by(terms: Terms, dictionary: Dictionary) -> dict[str, Any]:
+    """What agreed terms say about the settings of training, by the names that users give them."""
+    answers = {"answers": terms.answers} if terms.answers else {}
+    return answers | {
+        "target": dictionary.target.name,
+        "features": dictionary.features,
+        "loss": terms.loss,
+        "huber_threshold": terms.threshold,
+        "rule": terms.rule,
+        "horizon": terms.horizon,
+        "step": terms.step,
+        "clip": terms.clip,
+        "central": terms.central,
+        "regularization": terms.regularization,
+        "box": terms.limit,
+    }

@@ -10,6 +10,7 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, read_sample
+from copriv.planning.from_terms import settled_by
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
@@ -72,23 +73,8 @@ def add_public_rows(intake: Intake, study: Path) -> Intake:
 
 
 def _settled(study: StudyFile) -> dict[str, Any]:
-    """What the study says about the options of `copriv train`."""
-    terms, dictionary = study.terms, Dictionary.from_study(study.dictionary)
-    answers = {"answers": terms.answers} if terms.answers else {}
-    return answers | {
-        "target": dictionary.target.name,
-        "features": dictionary.features,
-        "public_rows": 0,
-        "loss": terms.loss,
-        "huber_threshold": terms.threshold,
-        "rule": terms.rule,
-        "horizon": terms.horizon,
-        "step": terms.step,
-        "clip": terms.clip,
-        "central": terms.central,
-        "regularization": terms.regularization,
-        "box": terms.limit,
-    }
+    """What the study says about the options of `copriv train`; all rows of its data are private."""
+    return settled_by(study.terms, Dictionary.from_study(study.dictionary)) | {"public_rows": 0}
 
 
 def _require_agreement(options: TrainRequest, study: StudyFile, given: tuple[str, ...]) -> None:

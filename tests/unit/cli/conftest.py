@@ -1,11 +1,15 @@
 import io
+import shutil
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
 import pytest
 
 from copriv.cli import main as command
+from copriv.records import lending_like
 
 
 @dataclass
@@ -47,3 +51,18 @@ def copriv_once():
         return Outcome(int(stopped.value.code or 0), out.getvalue(), err.getvalue())
 
     return call
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory):
+    """The loans of three banks, written once."""
+    frame = lending_like.generate(2400, np.random.default_rng(1)).sample(fraction=1, shuffle=True, seed=1)
+    frame = frame.with_columns((pl.int_range(pl.len()) % 3).cast(pl.String).alias("bank"))
+    path = tmp_path_factory.mktemp("table") / "loans.parquet"
+    frame.write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def loans(table, tmp_path):
+    return shutil.copy(table, tmp_path)
