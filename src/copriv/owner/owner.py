@@ -73,7 +73,7 @@ class Owner:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
-        part = self.commitment.part(query.kind)
+        part = self.commitment.part(query.kind, query.share)
         charge, allowance = part.calibration.charge, part.allowance
         account = account_of(self._digest, part.kind)
         try:
@@ -88,7 +88,7 @@ class Owner:
 
     def _respond(self, query: Query, theta: FloatArray, part: QueryBudget) -> Reply:
         try:
-            values = self._responder.respond(theta, part.kind)
+            values = self._responder.respond(theta, part.kind, part.share)
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
@@ -108,12 +108,16 @@ class Owner:
             return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
-        if not self.commitment.allows(query.kind):
-            return self._say(query, "terms", f"the agreed terms set no budget aside for a query of kind {query.kind!r}")
+        if not self.commitment.allows(query.kind, query.share):
+            of_share = f" and share {query.share} %" if query.share else ""
+            words = f"the agreed terms set no budget aside for a query of kind {query.kind!r}{of_share}"
+            return self._say(query, "terms", words)
         if len(query.theta) != self._terms.parameters:
             return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")
         if not all(math.isfinite(value) and abs(value) <= self._terms.limit for value in query.theta):
             return self._say(query, "outside", f"the model leaves the box of {self._terms.limit:g}")
+        if query.kind == "second_moments" and any(query.theta):
+            return self._say(query, "outside", "second moments do not depend on a model: they are asked for at 0")
         if query.receipt is not None and not self._ledger.witnesses(query.receipt):
             return self._say(query, "rollback", _ROLLED_BACK)
         return None
@@ -157,4 +161,7 @@ def study_of(account: str) -> str:
 
 
 def _question(query: Query, theta: FloatArray) -> str:
-    return hashlib.sha256(account_of(query.terms, query.kind).encode() + theta.tobytes()).hexdigest()
+    """What is asked, as a hash: under a menu, kind and share are part of it."""
+    chosen = f":{query.kind}:{query.share}" if query.share else ""
+    account = account_of(query.terms, query.kind)
+    return hashlib.sha256(f"{account}{chosen}".encode() + theta.tobytes()).hexdigest()
