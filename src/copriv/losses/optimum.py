@@ -46,24 +46,23 @@ def optimality_gap(objective: Objective, theta: FloatArray, gradient: FloatArray
 
 
 def _newton_direction(objective: Objective, sample: Sample, theta: FloatArray, gradient: FloatArray) -> FloatArray:
-    curvature = objective.curvature(sample, theta)
+    return bounded_step(objective.limit, theta, gradient, objective.curvature(sample, theta))
+
+
+def bounded_step(limit: float, theta: FloatArray, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+    """The d that minimises ½dᵀHd + gᵀd with θ + d in the box; Newton's own if it stays inside.
+
+    At the border it is found by least squares in the Cholesky factor of H.
+    """
     direction = np.linalg.solve(curvature, -gradient)
-    if np.all(np.abs(theta + direction) <= objective.limit):
+    if np.all(np.abs(theta + direction) <= limit):
         return np.asarray(direction, dtype=np.float64)
-    return _bounded_direction(objective, theta, gradient, curvature)
-
-
-def _bounded_direction(
-    objective: Objective, theta: FloatArray, gradient: FloatArray, curvature: FloatArray
-) -> FloatArray:
-    """Minimise ½dᵀHd + gᵀd with θ + d in the box, as least squares in the Cholesky factor of H."""
     from scipy.linalg import solve_triangular
     from scipy.optimize import lsq_linear
 
     factor = np.linalg.cholesky(curvature)
     offset = solve_triangular(factor, -gradient, lower=True)
-    bounds = (-objective.limit - theta, objective.limit - theta)
-    found = lsq_linear(factor.T, offset, bounds=bounds, method="bvls", tol=1e-15)
+    found = lsq_linear(factor.T, offset, bounds=(-limit - theta, limit - theta), method="bvls", tol=1e-15)
     return np.asarray(found.x, dtype=np.float64)
 
 

@@ -17,6 +17,7 @@ half of the prior on 0 and the rest falling off beyond 1/n_pub + 1/n.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,19 @@ def estimate_difference(evidence: Evidence, spread: FloatArray, public_records: 
     around = np.log(variances) + (deviations - mean[:, None]) ** 2 / variances
     likelihood = np.sum(np.log(variance), axis=1) - np.sum(around, axis=(1, 2))
     return float(_GRID[int(np.argmax(likelihood))])
+
+
+def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> float:
+    """The κ of largest restricted likelihood, from how far apart answers to the same question lie."""
+    likelihood = sum((_likelihoods(one, spread) for one, spread in zip(groups, spreads, strict=True)), np.zeros(_GRID.size))
+    return float(_GRID[int(np.argmax(likelihood))])
+
+
+def _likelihoods(evidence: Evidence, spread: FloatArray) -> FloatArray:
+    variances = spread * (1 / evidence.records[:, None] + _GRID[:, None, None]) + evidence.variances
+    mean, variance = _mean(evidence.deviations, variances)
+    around = np.log(variances) + (evidence.deviations - mean[:, None]) ** 2 / variances
+    return np.asarray(np.sum(np.log(variance), axis=1) - np.sum(around, axis=(1, 2)))
 
 
 def _mean(deviations: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:

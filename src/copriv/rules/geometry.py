@@ -1,0 +1,165 @@
+"""The public rows at the public model, in coordinates in which their Hessian is the identity.
+
+With A the Hessian of the public fitness at the public model θ_0 and W = A^(−½), a place is u = W⁻¹(θ − θ_0) and a
+gradient is Wᵀg. There the public gradient at u is u itself (for the squared loss), isotropic noise of variance v has
+the variance v/λ_j in coordinate j (λ_j are the eigenvalues of A), and what one record adds to the Hessian is about as
+large in all entries. What private records differ by is measured in these units (`rules.difference`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise
+from copriv.losses.passes import average_gradient, clipped_average_gradient, record_curvatures, record_slopes
+from copriv.losses.sample import Sample
+from copriv.vectors import FloatArray, Norm, read_only
+
+# A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
+_FLOOR = 1e-9
+_LEAST = 1e-18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicGeometry:
+    """What a rule knows of the public rows, under one clip.
+
+    Args:
+        public: the public rows.
+        objective: the loss, the regularizer and the box.
+        clip: the most that one record's gradient counts.
+        norm: in which norm.
+        start: θ_0, the public model.
+        curvature: A.
+        values: λ_j.
+        whiten: W, from a place to a model's difference from θ_0; its transpose takes gradients.
+        unwhiten: W⁻¹.
+        spread: covariance of one record's clipped gradient.
+        restoring: from a deviation of clipped gradients to one of full gradients, if populations are the same.
+        unevenness: variance, over records, of what one of them adds to each entry of the Hessian.
+        second_moments: the average of xxᵀ.
+        lift: T with TΔMTᵀ the change of the Hessian that goes with a change ΔM of the second moments.
+    """
+
+    public: Sample
+    objective: Objective
+    clip: float
+    norm: Norm
+    start: FloatArray
+    curvature: FloatArray
+    values: FloatArray
+    whiten: FloatArray
+    unwhiten: FloatArray
+    spread: FloatArray
+    restoring: FloatArray
+    unevenness: FloatArray
+    second_moments: FloatArray
+    lift: FloatArray
+
+    @classmethod
+    def of(
+        cls, public: Sample, objective: Objective, clip: float, norm: Norm, start: FloatArray | None = None
+    ) -> PublicGeometry:
+        """From public rows; `start` saves the search for the public model if it is known."""
+        theta = minimise(objective, public) if start is None else objective.project(start)
+        curvature = objective.curvature(public, theta)
+        values, basis = _eigen(curvature)
+        whiten = basis / np.sqrt(values)
+        full, clipped, spared = _gradients(public, objective, theta, clip, norm)
+        within = whiten.T @ _covariance(clipped, clipped) @ whiten
+        across = whiten.T @ _covariance(full, clipped) @ whiten
+        ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
+        second = public.columns @ public.columns.T / public.records
+        roots = _eigen(second)
+        lift = whiten.T @ _root(values, basis) @ (roots[1] / np.sqrt(roots[0])) @ roots[1].T
+        arrays = (
+            theta,
+            curvature,
+            values,
+            whiten,
+            (basis * np.sqrt(values)).T,
+            within + ridge,
+            np.linalg.solve(within + ridge, across.T).T,
+            _unevenness(whiten.T @ public.columns, spared),
+            second,
+            lift,
+        )
+        return cls(public, objective, clip, norm, *map(read_only, arrays))
+
+    @property
+    def parameters(self) -> int:
+        """Length of a model (p)."""
+        return self.start.size
+
+    def place(self, theta: FloatArray) -> FloatArray:
+        """u of a model."""
+        return np.asarray(self.unwhiten @ (theta - self.start))
+
+    def model(self, place: FloatArray) -> FloatArray:
+        """θ of a place."""
+        return np.asarray(self.start + self.whiten @ place)
+
+    def deviations(self, theta: FloatArray, answers: FloatArray) -> FloatArray:
+        """By how much clipped average gradients at θ, one a row, differ from the public rows' own."""
+        public = clipped_average_gradient(self.objective.loss, self.public, theta, self.clip, self.norm)
+        return np.asarray((answers - public) @ self.whiten)
+
+    def clipping_doubt(self, theta: FloatArray) -> FloatArray:
+        """By how much more the clip takes from the public gradient at θ than at the public model.
+
+        Private records are taken to lose what public rows lose at the same model. This is how wrong that may be.
+        """
+        taken = self._taken(theta) - self._taken(self.start)
+        return np.asarray(self.whiten.T @ taken)
+
+    def _taken(self, theta: FloatArray) -> FloatArray:
+        """What the clip takes from the public rows' average gradient."""
+        loss = self.objective.loss
+        clipped = clipped_average_gradient(loss, self.public, theta, self.clip, self.norm)
+        return average_gradient(loss, self.public, theta) - clipped
+
+    def hessian_change(self, second_moments: FloatArray) -> FloatArray:
+        """By how much the Hessian differs from the public one where second moments are these."""
+        return np.asarray(self.lift @ (second_moments - self.second_moments) @ self.lift.T)
+
+    def hessian_noise(self, variance: float) -> FloatArray:
+        """Variance of each entry of `hessian_change`, if each of the second moments has noise of this variance."""
+        squares, product = self.lift**2, self.lift @ self.lift.T
+        lengths = np.sum(squares, axis=1)
+        return np.asarray(variance * (np.outer(lengths, lengths) + product**2 - squares @ squares.T))
+
+
+def _gradients(
+    public: Sample, objective: Objective, theta: FloatArray, clip: float, norm: Norm
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record."""
+    slopes = record_slopes(objective.loss, public, theta)
+    lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
+    full = public.columns * slopes
+    spared = record_curvatures(objective.loss, public, theta) * (lengths <= clip)
+    return full, full * (clip / np.maximum(lengths, clip)), spared
+
+
+def _covariance(left: FloatArray, right: FloatArray) -> FloatArray:
+    centred = left - left.mean(axis=1, keepdims=True)
+    return np.asarray(centred @ right.T / left.shape[1], dtype=np.float64)
+
+
+def _unevenness(rows: FloatArray, curvatures: FloatArray) -> FloatArray:
+    """Variance over records of ℓ″zzᵀ, entry by entry, for whitened rows z."""
+    weighted = rows * curvatures
+    squares = (weighted**2) @ (rows**2).T / rows.shape[1]
+    mean = weighted @ rows.T / rows.shape[1]
+    return np.asarray(np.maximum(squares - mean**2, _LEAST))
+
+
+def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    values, basis = np.linalg.eigh(matrix)
+    return np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST)), basis
+
+
+def _root(values: FloatArray, basis: FloatArray) -> FloatArray:
+    return np.asarray((basis * np.sqrt(values)) @ basis.T)

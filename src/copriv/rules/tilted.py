@@ -1,0 +1,67 @@
+"""The model of least expected fitness in the box: the public fitness, tilted and bent by what is expected to differ.
+
+The expected private fitness at θ is, up to a constant, f_pub(θ) + tᵀδ + ½δᵀBδ with δ = θ − θ_0. For the squared loss
+it is quadratic, and its minimiser in the box is exact. Otherwise Newton's method is used, with eigenvalues kept away
+from 0 (relative to the public Hessian) and halved steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copriv.losses.optimum import bounded_step
+from copriv.losses.squared import SquaredLoss
+from copriv.rules.geometry import PublicGeometry
+from copriv.vectors import FloatArray
+
+_MOST_STEPS = 30
+_STILL = 1e-10
+_FLATTEST = 0.02
+_SHORTEST = 1e-6
+
+
+def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray) -> FloatArray:
+    """The model in the box, for an expected d_0 and an expected Hessian in the coordinates of the geometry."""
+    inverse = geometry.unwhiten
+    tilt = inverse.T @ intercept
+    bend = inverse.T @ (hessian - np.eye(hessian.shape[0])) @ inverse
+    limit = geometry.objective.limit
+    if isinstance(geometry.objective.loss, SquaredLoss):
+        whole = inverse.T @ hessian @ inverse
+        return geometry.objective.project(
+            geometry.start + bounded_step(limit, geometry.start, tilt, (whole + whole.T) / 2)
+        )
+    return _descend(geometry, tilt, (bend + bend.T) / 2)
+
+
+def _descend(geometry: PublicGeometry, tilt: FloatArray, bend: FloatArray) -> FloatArray:
+    """Newton steps in the box, each halved until the tilted fitness falls."""
+    objective, public = geometry.objective, geometry.public
+
+    def value(theta: FloatArray) -> float:
+        away = theta - geometry.start
+        return objective.fitness(public, theta) + float(tilt @ away + away @ bend @ away / 2)
+
+    theta, here = geometry.start, value(geometry.start)
+    for _ in range(_MOST_STEPS):
+        gradient = objective.gradient(public, theta) + tilt + bend @ (theta - geometry.start)
+        step = bounded_step(objective.limit, theta, gradient, _convex(objective.curvature(public, theta), bend))
+        length, slope = 1.0, float(gradient @ step)
+        while length > _SHORTEST and (there := value(theta + length * step)) > here + 1e-4 * length * slope:
+            length /= 2
+        if length <= _SHORTEST:
+            break
+        theta, here = theta + length * step, there
+        if float(np.max(np.abs(length * step))) < _STILL:
+            break
+    return objective.project(theta)
+
+
+def _convex(curvature: FloatArray, bend: FloatArray) -> FloatArray:
+    """The sum of both, with no eigenvalue below a small share of the first's."""
+    factor = np.linalg.cholesky(curvature)
+    inner = np.linalg.solve(factor, np.linalg.solve(factor, bend).T)
+    values, basis = np.linalg.eigh(np.eye(bend.shape[0]) + (inner + inner.T) / 2)
+    bent = factor @ basis
+    whole = (bent * np.maximum(np.abs(values), _FLATTEST)) @ bent.T
+    return np.asarray((whole + whole.T) / 2)
