@@ -40,6 +40,8 @@ ANSWERS = (1, 2)
 # Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
 _SHORTEST, _STEP, _MOST_CLIPS = 0.8, 1.25, 30
 _TAIL = (0.99, 0.999)
+import os
+BLUNT = float(os.environ.get('BLUNT', '0.1'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,35 @@ class NewtonForecast:
         if not found:
             raise BadInput("no number of answers to choose from", remedy="name at least one", value=len(deviations))
         return min(found, key=lambda prospect: prospect.cost)
+
+    def best_clip(self, records: Sequence[int], units: Sequence[float], shifts: Mapping[float, float]) -> float:
+        """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
+
+        Args:
+            records: n_i of each owner.
+            units: the deviation of each owner's noise on one answer for a clip of 1.
+            shifts: by how much gradients of another population differ, in units of one record's variance.
+        """
+        sizes, chances = np.asarray(list(shifts)), np.asarray(list(shifts.values()))
+        expected = [
+            float(np.log(self._shifted_costs(place, records, clip * np.asarray(units), sizes)) @ chances)
+            for place, clip in enumerate(self.clips)
+        ]
+        return self.clips[int(np.argmin(expected))]
+
+    def _shifted_costs(
+        self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray
+    ) -> FloatArray:
+        """f(θ) − f(θ*) to be expected under shifts of every size, apart from what a wrong Hessian costs."""
+        outlook = self.outlooks[place]
+        variances = np.tile(deviations[:, None] ** 2 + np.finfo(float).tiny, outlook.spread.size)
+        evidence = Evidence(np.zeros_like(variances), variances, np.asarray(records, dtype=np.float64), np.empty(0))
+        _, noise = pool(evidence, outlook.spread, 0.0)
+        sampling = 1 / self.records + 1 / evidence.total
+        unknown = outlook.spread * (sampling + sizes[:, None])
+        price = np.diag(outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled)) / 2
+        left = (noise * unknown / (noise + unknown)) @ price
+        return np.asarray(left + self.hidden[place] * sampling + BLUNT * outlook.blunting * sizes)
 
     def _at(
         self, place: int, answers: int, records: Sequence[int], deviations: FloatArray, among: float

@@ -1,13 +1,10 @@
 """Public Newton that looks first: answers of unequal price and kind, and a model of how private gradients differ.
 
-Some owners, the scouts, give a cheap answer at the public model. It tells how far private records are from the public
-rows (`rules.difference`). Then all owners are asked, question after question, each at the model of least expected
-fitness (`rules.tilted`): what is asked for, and at which share of their budgets, is worked out from what is not yet
-known (`rules.purchase`). Without a shift that is everything at once. With one, second moments or another cheap answer
-come first.
-
-A question, once settled, is the same for all owners: asked at one place, the ways in which they differ from each other
-cancel in the sum. An owner that comes early settles the next question with what is known by then.
+Questions are settled one after the other: where to ask (the model of least expected fitness, `rules.tilted`), what for,
+at which share of the owner's budget, and how many owners (`rules.purchase`), from what is known of the difference
+between private and public gradients (`rules.difference`). Whoever comes is asked the question of the hour, until enough
+have answered it. The first is a look, at the public model. Without a shift the next asks everybody else for everything.
+With one, more owners are asked on the way, for gradients or for second moments.
 
 Everything after the answers is post-processing.
 """
@@ -34,9 +31,9 @@ from copriv.rules.difference import (
     infer,
     prior,
 )
-from copriv.rules.evidence import Evidence, difference_among, pool
+from copriv.rules.evidence import Evidence, difference_among
 from copriv.rules.geometry import PublicGeometry
-from copriv.rules.purchase import Outlook, Prices, Purchase, choose
+from copriv.rules.purchase import Budget, Outlook, choose
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
 from copriv.rules.tilted import least_expected
@@ -45,11 +42,10 @@ from copriv.vectors import FloatArray, Norm, read_only
 # What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
 KINDS: tuple[AskedKind, ...] = ("gradient", "second_moments")
-MOST_ANSWERS = 5
-# A look may cost at most this share of what all answers together could tell.
-_PRICE_OF_A_LOOK = 0.1
-_DEAREST_LOOK = 50
-_SCOUTS = 10
+# Of one owner, and to all owners together.
+MOST_ANSWERS, MOST_QUESTIONS = 5, 7
+# The look: of a tenth of the owners, at least of two, half of their budgets; of all of few, little.
+_SCOUTS, _ENOUGH, _LOOK, _GLANCE = 10, 4, int(__import__("os").environ.get("LOOK", "100")), 10
 _SILENCE = 1e-15
 
 
@@ -63,11 +59,31 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AdaptiveState:
-    """The questions settled after the look (a share of 0 is all that an owner has left), and every answer."""
+class Question:
+    """One question, to so many owners; a share of 0 is all that an owner has left."""
 
-    rounds: tuple[Ask, ...]
+    ask: Ask
+    owners: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdaptiveState:
+    """The questions so far, and every answer."""
+
+    questions: tuple[Question, ...]
     told: tuple[Told, ...]
+
+    def left(self, owner: int) -> int:
+        """What an owner has left of its budget, in per cents."""
+        return 100 - sum(told.ask.share for told in self.told if told.owner == owner)
+
+    def open_question(self, owner: int) -> Question | None:
+        """The question of the hour, if it is not yet answered by enough, nor by this owner."""
+        if not self.questions:
+            return None
+        question = self.questions[-1]
+        answered = [told.owner for told in self.told if _is_to(told, question)]
+        return question if len(answered) < question.owners and owner not in answered else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,79 +125,66 @@ class AdaptiveNewton:
 
     @property
     def scouts(self) -> int:
-        """How many owners look: all of a few, a tenth of many."""
+        """How many owners are asked together at least."""
         owners = len(self.records)
-        return owners if owners <= 3 else max(2, math.ceil(owners / _SCOUTS))
+        return owners if owners < _ENOUGH else max(2, math.ceil(owners / _SCOUTS))
 
     @property
-    def look(self) -> int:
-        """The share of a scout's look: the largest that costs little."""
-        part = self.scouts / len(self.records)
-        if self.noise.norm is Norm.L2:
-            return max(share for share in self.noise.shares if share <= 20 or share == self.noise.shares[0])
-        fitting = [s for s in self.noise.shares if s <= _DEAREST_LOOK and _lost(part, s) <= _PRICE_OF_A_LOOK]
-        return max(fitting, default=self.noise.shares[0])
+    def look(self) -> Question:
+        """The first question."""
+        wanted = _LOOK if len(self.records) >= _ENOUGH else _GLANCE
+        share = min(self.noise.shares, key=lambda each: abs(each - wanted))
+        return Question(Ask(self.geometry.start, "gradient", share), self.scouts)
 
     def begin(self) -> AdaptiveState:
         """No answers."""
         return AdaptiveState((), ())
 
     def ask(self, state: AdaptiveState, owner: int) -> Ask | None:
-        """A look at the public model while scouts are wanted, else the next of the questions that all are asked."""
-        answers = [told for told in state.told if told.owner == owner]
-        left = 100 - sum(told.ask.share for told in answers)
+        """The question of the hour, or the next one; None if the owner has nothing left."""
+        left = state.left(owner)
         if left <= 0:
             return None
-        if not answers and sum(map(self._is_look, state.told)) < self.scouts:
-            return Ask(self.geometry.start, "gradient", self.look)
-        passed = sum(not self._is_look(told) for told in answers)
-        following = state.rounds[passed] if passed < len(state.rounds) else _next_round(self, state)
-        return Ask(following.theta, following.kind, min(following.share or left, left))
+        question = state.open_question(owner) or _next_question(self, state)
+        return Ask(question.ask.theta, question.ask.kind, min(question.ask.share or left, left))
 
     def learn(self, state: AdaptiveState, owner: int, answer: FloatArray, ask: Ask) -> AdaptiveState:
-        """Keep the answer, and the question if it is a new one to all owners."""
-        told = Told(owner, ask, read_only(answer))
-        earlier = [one for one in state.told if one.owner == owner]
-        passed = sum(not self._is_look(one) for one in earlier)
-        rounds = state.rounds
-        if not self._is_look(told) and passed == len(rounds):
-            everything = sum(one.ask.share for one in earlier) + ask.share >= 100
-            rounds = (*rounds, Ask(ask.theta, ask.kind, 0 if everything else ask.share))
-        return AdaptiveState(rounds, (*state.told, told))
+        """Keep the answer, and its question if it is a new one."""
+        told, questions = Told(owner, ask, read_only(answer)), state.questions
+        if not any(_is_to(told, question) for question in questions):
+            settled = _next_question(self, state)
+            questions = (*questions, settled if _is_to(told, settled) else Question(ask, 1))
+        return AdaptiveState(questions, (*state.told, told))
 
     def model(self, state: AdaptiveState) -> FloatArray:
         """The model of least expected fitness; the public one before any answer."""
         if not any(told.ask.kind == "gradient" for told in state.told):
             return self.geometry.start
-        found = inferred(self, state)
+        found, _ = inferred(self, state)
         return least_expected(self.geometry, found.intercept, found.hessian)
 
     def pack(self, state: AdaptiveState) -> bytes:
         """Questions and answers as bytes."""
-        rounds = [_Packed.of(-1, ask, np.empty(0)) for ask in state.rounds]
+        questions = [_Packed.of(one.owners, one.ask, np.empty(0)) for one in state.questions]
         told = [_Packed.of(one.owner, one.ask, one.values) for one in state.told]
-        return msgspec.msgpack.encode((rounds, told))
+        return msgspec.msgpack.encode((questions, told))
 
     def unpack(self, data: bytes) -> AdaptiveState:
         """The state again, to the last bit."""
         try:
-            rounds, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
+            questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
         except msgspec.DecodeError as problem:
             raise BadInput(
                 f"{len(data)} bytes are not a state of this rule: {problem}",
                 remedy="use the checkpoint of this study",
                 value=len(data),
             ) from problem
-        asks = tuple(one.ask() for one in rounds)
-        return AdaptiveState(asks, tuple(Told(one.owner, one.ask(), _numbers(one.values)) for one in told))
-
-    def _is_look(self, told: Told) -> bool:
-        ask = told.ask
-        return ask.kind == "gradient" and ask.share == self.look and np.array_equal(ask.theta, self.geometry.start)
+        asked = tuple(Question(one.ask(), one.owner) for one in questions)
+        return AdaptiveState(asked, tuple(Told(one.owner, one.ask(), _numbers(one.values)) for one in told))
 
 
 class _Packed(msgspec.Struct, array_like=True):
-    """A question or an answer as it is stored: numbers as their bytes."""
+    """An answer as it is stored, numbers as their bytes; of a question, `owner` says to how many."""
 
     owner: int
     kind: AskedKind
@@ -203,82 +206,108 @@ def _numbers(data: bytes) -> FloatArray:
     return read_only(np.frombuffer(data, dtype="<f8"))
 
 
-def _lost(part: float, share: int) -> float:
-    """What splitting costs if a part of the owners spends a share first: noise falls with the square of the share."""
-    first = share / 100
-    return part * (1 - first**2 - (1 - first) ** 2)
+def _is_to(told: Told, question: Question) -> bool:
+    """Whether an answer is one to this question."""
+    return told.ask.kind == question.ask.kind and np.array_equal(told.ask.theta, question.ask.theta)
 
 
 @lru_cache(maxsize=16)
-def inferred(rule: AdaptiveNewton, state: AdaptiveState) -> Difference:
-    """What the answers so far say of the difference; a state is worked out once."""
-    geometry = rule.geometry
-    observations = _observations(rule, state)
-    hessian = _hessian(rule, state)
-    return infer(geometry, float(sum(rule.records)), observations, hessian, rule.expected)
+def inferred(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[Difference, float]:
+    """What the answers so far say of the difference, and how much owners differ (κ); a state is worked out once."""
+    observations, among = _observations(rule, state)
+    records = float(sum(rule.records))
+    return infer(rule.geometry, records, observations, _hessian(rule, state, among), rule.expected), among
 
 
 @lru_cache(maxsize=16)
-def _next_round(rule: AdaptiveNewton, state: AdaptiveState) -> Ask:
-    """What all owners are asked next."""
-    geometry, found = rule.geometry, inferred(rule, state)
-    theta = least_expected(geometry, found.intercept, found.hessian)
+def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
+    """What is asked next, and how many owners."""
+    if not state.told:
+        return rule.look
+    geometry, (found, among) = rule.geometry, inferred(rule, state)
+    theta = rule.model(state)
     gradient = gradient_left(found, geometry, float(sum(rule.records)), geometry.place(theta))
-    openness = np.stack([scale.variance for scale in found.scales])
-    outlook = Outlook(found.chances, gradient, openness, np.maximum(np.diag(found.hessian), 1e-3))
-    purchase = choose(outlook, _prices(rule, state))
+    scales = np.stack([scale.variance for scale in found.scales])
+    shape = gradient.shape[:2]
+    outlook = Outlook(
+        chances=found.chances.ravel(),
+        gradient=gradient.reshape(-1, geometry.parameters),
+        openness=np.broadcast_to(scales, (*shape, *scales.shape[1:])).reshape(-1, *scales.shape[1:]),
+        hessian=np.maximum(np.diag(found.hessian), _FLATTEST),
+        values=geometry.values,
+        lift=geometry.hessian_noise(1.0),
+        spread=np.diag(geometry.spread),
+        unevenness=geometry.unevenness,
+    )
+    purchase = choose(outlook, _budget(rule, state, among))
     if purchase.kind == "second_moments":
-        return Ask(np.zeros(geometry.parameters), "second_moments", purchase.share)
-    return Ask(theta, "gradient", purchase.share)
+        return Question(Ask(np.zeros(geometry.parameters), "second_moments", purchase.share), purchase.owners)
+    return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
 
 
-def _prices(rule: AdaptiveNewton, state: AdaptiveState) -> Prices:
-    """What shares of all owners' budgets buy, after what they have given."""
-    spent = np.zeros(len(rule.records), dtype=np.int64)
+_FLATTEST = 1e-3
+
+
+def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float) -> Budget:
+    """What owners can still tell, after what they have told."""
+    left = np.full(len(rule.records), 100.0)
     for told in state.told:
-        spent[told.owner] += told.ask.share
-    weights = (np.asarray(rule.records) / sum(rule.records)) ** 2
-    std, noise, geometry = np.asarray(rule.noise.noise_std), rule.noise, rule.geometry
-
-    def pooled(stds: FloatArray, shares: FloatArray) -> float:
-        """Of owners that have nothing left, nothing more is heard."""
-        power = 2 if noise.norm is Norm.L1 else 1
-        return float(np.sum(weights * stds**2 * (100 / np.maximum(shares, 1)) ** power))
-
-    def gradient(share: int) -> FloatArray:
-        return _whitened(geometry, pooled(std, np.minimum(share, 100 - spent)))
-
-    def rest(taken: int) -> FloatArray:
-        return _whitened(geometry, pooled(std, 100 - spent - taken))
-
-    def second_moments(share: int) -> FloatArray:
-        squares = np.asarray(noise.second_moments_std)
-        return geometry.hessian_noise(pooled(squares, np.minimum(share, 100 - spent)))
-
-    asked = sum(told.ask.kind == "second_moments" for told in state.told)
-    on_menu = "second_moments" in noise.kinds and not asked
-    left = int(np.min(100 - spent[spent < 100], initial=100))
-    more = MOST_ANSWERS - 1 - len(state.rounds)
-    return Prices(gradient, rest, second_moments if on_menu else None, noise.shares, left, more)
+        left[told.owner] -= told.ask.share
+    noise, owners = rule.noise, len(rule.records)
+    bought = any(told.ask.kind == "second_moments" for told in state.told)
+    squares = np.zeros(owners)
+    if "second_moments" in noise.kinds and not bought:
+        squares = _precision(noise.second_moments_std)
+    return Budget(
+        left=left,
+        gradient=_precision(noise.noise_std),
+        second_moments=squares,
+        power=2 if noise.norm is Norm.L1 else 1,
+        among=among + 1 / float(np.mean(rule.records)),
+        shares=noise.shares,
+        fewest=rule.scouts,
+        purchases=MOST_QUESTIONS - len(state.questions),
+        alike=among * float(np.mean(rule.records)) < 1,
+    )
 
 
-def _whitened(geometry: PublicGeometry, variance: float) -> FloatArray:
-    return np.asarray(variance / geometry.values)
+def _precision(stds: Sequence[float]) -> FloatArray:
+    return np.asarray(1 / (np.asarray(stds) ** 2 + np.finfo(float).tiny))
 
 
-def _observations(rule: AdaptiveNewton, state: AdaptiveState) -> list[Observation]:
-    """One for every place: the answers there, pooled over owners."""
+def _observations(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[list[Observation], float]:
+    """One for every place: the answers there, pooled over owners; and how much owners differ."""
     geometry, groups = rule.geometry, _by_place(state)
-    places = [geometry.place(group[0].ask.theta) for group in groups]
     evidences = [_evidence(rule, group) for group in groups]
-    spreads = [_spread_at(geometry, place) for place in places]
+    spreads = [_spread_at(geometry, geometry.place(group[0].ask.theta)) for group in groups]
     among = difference_among(evidences, spreads)
-    pooled = [pool(one, spread, among) for one, spread in zip(evidences, spreads, strict=True)]
-    doubts = [geometry.clipping_doubt(group[0].ask.theta) ** 2 for group in groups]
-    return [
-        Observation(place, mean, variance + doubt)
-        for place, (mean, variance), doubt in zip(places, pooled, doubts, strict=True)
-    ]
+    pooled = zip(groups, evidences, spreads, strict=True)
+    return [_pooled(rule, *one, among) for one in pooled], among
+
+
+def _pooled(rule: AdaptiveNewton, group: list[Told], evidence: Evidence, spread: FloatArray, among: float) -> Observation:
+    """The answers to one question as one: weighed by precision as far as noise counts, else by records."""
+    geometry, theta = rule.geometry, group[0].ask.theta
+    own = float(spread.mean()) * (1 / evidence.records + among)
+    noise = evidence.variances.mean(axis=1)
+    weights = _weights(evidence.records, own, noise)
+    variance = weights**2 @ evidence.variances + geometry.clipping_doubt(theta) ** 2
+    aside = _aside(rule, [told.owner for told in group], weights, among)
+    return Observation(geometry.place(theta), weights @ evidence.deviations, variance, aside)
+
+
+def _weights(records: FloatArray, own: FloatArray, noise: FloatArray) -> FloatArray:
+    """Of owners that differ by `own` and answer with `noise`, to learn of their average by records."""
+    precise, sized, kept = 1 / (own + noise), records / records.sum(), own / (own + noise)
+    return np.asarray(precise / precise.sum() * (1 - sized @ kept) + sized * kept)
+
+
+def _aside(rule: AdaptiveNewton, owners: list[int], weights: FloatArray, among: float) -> FloatArray:
+    """By how much some owners, weighed like this, stand for others than all: one number an owner."""
+    sizes = np.asarray(rule.records, dtype=np.float64)
+    off = -sizes / sizes.sum()
+    off[owners] += weights
+    return np.asarray(off * np.sqrt(1 / sizes + among))
 
 
 def _by_place(state: AdaptiveState) -> list[list[Told]]:
@@ -305,17 +334,17 @@ def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:
     return np.asarray(np.diag(geometry.spread) + geometry.unevenness @ place**2)
 
 
-def _hessian(rule: AdaptiveNewton, state: AdaptiveState) -> HessianObservation | None:
-    """The second moments that were told, pooled by records."""
+def _hessian(rule: AdaptiveNewton, state: AdaptiveState, among: float) -> HessianObservation | None:
+    """The second moments that were told, pooled over owners."""
     told = [one for one in state.told if one.ask.kind == "second_moments"]
     if not told:
         return None
-    geometry = rule.geometry
-    weights = np.asarray([rule.records[one.owner] for one in told], dtype=np.float64)
-    weights /= weights.sum()
-    values = sum(weight * one.values for weight, one in zip(weights, told, strict=True))
-    stds = np.asarray([rule.noise.std_of(one.owner, one.ask) for one in told])
-    moments = unpack_second_moments(np.asarray(values), geometry.parameters, geometry.norm)
-    return HessianObservation(
-        geometry.hessian_change(moments), geometry.hessian_noise(float(weights**2 @ stds**2))
-    )
+    geometry, owners = rule.geometry, [one.owner for one in told]
+    records = np.asarray([rule.records[owner] for owner in owners], dtype=np.float64)
+    noise = np.asarray([rule.noise.std_of(one.owner, one.ask) for one in told]) ** 2
+    scale = float(np.median(geometry.unevenness / geometry.hessian_noise(1.0)))
+    weights = _weights(records, scale * (1 / records + among), noise)
+    moments = unpack_second_moments(weights @ np.stack([one.values for one in told]), geometry.parameters, geometry.norm)
+    aside = _aside(rule, owners, weights, among)
+    variance = geometry.hessian_noise(float(weights**2 @ noise)) + float(aside @ aside) * geometry.unevenness
+    return HessianObservation(geometry.hessian_change(moments), variance)

@@ -31,15 +31,22 @@ ALPHAS = np.concatenate([[0.0], np.geomspace(1e-4, 10.0, 11)])
 BETAS = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 15)])
 _NEGLIGIBLE = 1e-6
 _TINY = 1e-16
+# Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
+_STRAIGHT, _FLATTEST = 1e-6, 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """The pooled answers to one question: where it was asked, the deviation, and its variance in each coordinate."""
+    """The pooled answers to one question: where it was asked, the deviation, and its variance in each coordinate.
+
+    `aside` says by how much those who answered differ from all owners: its products with that of other observations
+    are covariances in units of one record's variance.
+    """
 
     place: FloatArray
     deviation: FloatArray
     variance: FloatArray
+    aside: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +133,7 @@ def infer(
     chances = np.exp(likelihood - likelihood.max())
     chances /= chances.sum()
     intercept, change = _means(geometry, sampling, chances, scales, seen)
-    hessian_mean = _cut_off(geometry, sampling, chances, scales, seen, change)
+    hessian_mean = _cut_off(geometry, chances, scales, seen, change)
     return Difference(chances, intercept, change, hessian_mean, scales, seen)
 
 
@@ -148,7 +155,7 @@ def _at_scale(
     if not seen:
         nothing = np.zeros((ALPHAS.size, 0))
         return Scales(mean, variance, np.zeros((ALPHAS.size, 0, 0)), nothing, np.full(ALPHAS.size, told))
-    fixed = _blocks([[kernel(variance, one.place, other.place) for other in seen] for one in seen])
+    fixed = np.block([[_shared(geometry, variance, one, other) for other in seen] for one in seen])
     fixed[np.diag_indices_from(fixed)] += np.concatenate([one.variance for one in seen])
     count = len(seen)
     covariance = fixed + (sampling + ALPHAS)[:, None, None] * np.tile(geometry.spread, (count, count))
@@ -156,6 +163,13 @@ def _at_scale(
     weights = np.linalg.solve(covariance, np.broadcast_to(rest[:, None], (ALPHAS.size, rest.size, 1)))[..., 0]
     likelihood = told - 0.5 * (weights @ rest + np.linalg.slogdet(covariance)[1])
     return Scales(mean, variance, covariance, weights, likelihood)
+
+
+def _shared(geometry: PublicGeometry, variance: FloatArray, one: Observation, other: Observation) -> FloatArray:
+    """Covariance of two observations, apart from d_0 and noise: by Δ, and by who has answered both."""
+    common = float(one.aside @ other.aside)
+    own = geometry.spread + kernel(geometry.unevenness, one.place, other.place)
+    return kernel(variance, one.place, other.place) + common * own
 
 
 def kernel(variance: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
@@ -201,29 +215,55 @@ def _symmetric(product: FloatArray, variance: FloatArray) -> FloatArray:
 
 def _cut_off(
     geometry: PublicGeometry,
-    sampling: float,
     chances: FloatArray,
     scales: tuple[Scales, ...],
     seen: tuple[Observation, ...],
     change: FloatArray,
 ) -> FloatArray:
-    """I + Δ in the directions of its mean, each expected eigenvalue cut off at 0 for every α and β."""
-    _, basis = np.linalg.eigh(np.eye(geometry.parameters) + change)
+    """The expected Hessian, completed, and in each of its directions cut off at 0 for every α and β."""
+    before = np.eye(geometry.parameters) + np.einsum("ab,bij->ij", chances, np.stack([each.mean for each in scales]))
+    whole = _complete(np.eye(geometry.parameters) + change, before, [one.place for one in seen])
+    means, basis = np.linalg.eigh(whole)
     values = np.zeros(geometry.parameters)
     for scale, chance in zip(scales, chances.T, strict=True):
         if chance.sum() > _NEGLIGIBLE:
-            mean, deviation = _along(scale, seen, basis)
-            values += chance @ _truncated_mean(mean, deviation)
+            values += chance @ _truncated_mean(means, _deviation_along(scale, seen, basis))
     return np.asarray((basis * np.maximum(values, _NEGLIGIBLE)) @ basis.T)
 
 
-def _along(scale: Scales, seen: tuple[Observation, ...], basis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and deviation of bᵀ(I + Δ)b for every direction b of a basis and every α (α × directions)."""
+def _complete(mean: FloatArray, before: FloatArray, places: Sequence[FloatArray]) -> FloatArray:
+    """The mean Hessian with what its known part implies for the unknown one, as in the update of Broyden et al.
+
+    Answers at several places tell Hs for the steps s between them. A Hessian has no negative eigenvalues, so where it
+    couples a step with another direction w, it is at least (wᵀHs)²/sᵀHs along w. What is known from elsewhere (`before`)
+    has such a part already.
+    """
+    if len(places) < 2:
+        return mean
+    steps = np.stack(places[1:]) - places[0]
+    _, lengths, turned = np.linalg.svd(steps)
+    rank = int(np.sum(lengths > _STRAIGHT * max(float(lengths[0]), _TINY)))
+    along, across = turned[:rank].T, turned[rank:].T
+    values, basis = np.linalg.eigh(along.T @ mean @ along)
+    raised = along @ (basis * (np.maximum(values, _FLATTEST) - values)) @ basis.T @ along.T
+    implied, extra = np.linalg.eigh(_implied(mean, along, across) - _implied(before, along, across))
+    added = across @ (extra * np.maximum(implied, 0.0)) @ extra.T @ across.T
+    return np.asarray(mean + raised + added)
+
+
+def _implied(matrix: FloatArray, along: FloatArray, across: FloatArray) -> FloatArray:
+    """H_ws H_ss⁻¹ H_sw, with H_ss kept away from 0."""
+    values, basis = np.linalg.eigh(along.T @ matrix @ along)
+    coupling = across.T @ matrix @ along @ basis
+    return np.asarray((coupling / np.maximum(values, _FLATTEST)) @ coupling.T)
+
+
+def _deviation_along(scale: Scales, seen: tuple[Observation, ...], basis: FloatArray) -> FloatArray:
+    """The deviation of bᵀΔb for every direction b of a basis and every α (α × directions)."""
     squares, variance = basis**2, scale.variance
     prior_variance = 2 * np.sum(squares * (variance @ squares), axis=0) - np.diag(variance) @ squares**2
-    mean = 1 + np.sum(basis * (scale.mean @ basis), axis=0)
     if not seen:
-        return np.tile(mean, (ALPHAS.size, 1)), np.tile(np.sqrt(prior_variance), (ALPHAS.size, 1))
+        return np.tile(np.sqrt(prior_variance), (ALPHAS.size, 1))
     diagonal = np.diag(variance)[:, None]
     across = np.vstack(
         [
@@ -233,7 +273,7 @@ def _along(scale: Scales, seen: tuple[Observation, ...], basis: FloatArray) -> t
     )
     solved = np.linalg.solve(scale.covariance, np.broadcast_to(across, (ALPHAS.size, *across.shape)))
     left = prior_variance - np.einsum("kj,akj->aj", across, solved)
-    return mean + scale.weights @ across, np.sqrt(np.maximum(left, _TINY))
+    return np.asarray(np.sqrt(np.maximum(left, _TINY)))
 
 
 def _truncated_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -270,7 +310,3 @@ def _gradient_at(
         mean = mean + np.einsum("ak,akj->aj", scale.weights, across)
         variance = variance - np.einsum("akj,akj->aj", across, np.linalg.solve(scale.covariance, across))
     return np.asarray(mean**2 + np.maximum(variance, 0.0))
-
-
-def _blocks(parts: list[list[FloatArray]]) -> FloatArray:
-    return np.asarray(np.block(parts))

@@ -104,9 +104,12 @@ def estimate_difference(evidence: Evidence, spread: FloatArray, public_records: 
 
 
 def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> float:
-    """The κ of largest restricted likelihood, from how far apart answers to the same question lie."""
-    likelihood = sum((_likelihoods(one, spread) for one, spread in zip(groups, spreads, strict=True)), np.zeros(_GRID.size))
-    return float(_GRID[int(np.argmax(likelihood))])
+    """κ, from how far apart answers to the same question lie: its expected logarithm, all values alike before."""
+    likelihood = np.zeros(_GRID.size)
+    for one, spread in zip(groups, spreads, strict=True):
+        likelihood += _likelihoods(one, spread) / 2
+    chances = np.exp(likelihood - likelihood.max())
+    return float(np.exp(chances @ np.log(np.maximum(_GRID, _GRID[1])) / chances.sum()))
 
 
 def _likelihoods(evidence: Evidence, spread: FloatArray) -> FloatArray:

@@ -41,6 +41,8 @@ class PublicMoments:
         unexplained: trace of A⁻¹(Σ_gg − B Σ_cg)/2, what no answer about clipped gradients can teach.
         leverage: M_j with δᵀM_jδ the variance of u_jᵀ(∂c/∂θ)δ over records: how wrong the public Hessian may be.
         staleness: what that costs after one Newton step from θ_0, in fitness times n_pub².
+        blunting: what the clip hides of a shift in which gradients differ by one record's variance: a shift is seen
+            through the records that the clip spares.
     """
 
     start: FloatArray
@@ -51,6 +53,7 @@ class PublicMoments:
     unexplained: float
     leverage: FloatArray
     staleness: float
+    blunting: float = 0.0
 
     def restore(self, deviation: FloatArray, apart: float) -> FloatArray:
         """From a deviation of clipped gradients, in the basis, to one of full gradients: (1 − apart) B e + apart e."""
@@ -82,6 +85,7 @@ class PublicMoments:
             unexplained=max(float(np.trace(np.linalg.solve(curvature, remaining))) / 2, 0.0),
             leverage=read_only(leverage),
             staleness=float(price @ np.einsum("jab,ba->j", leverage, wander)),
+            blunting=_blunting(curvature, spared @ public.columns.T / public.records, everything),
         )
 
 
@@ -95,6 +99,12 @@ def _gradients(
     clipped = full * (clip / np.maximum(lengths, clip))
     spared = public.columns * (record_curvatures(objective.loss, public, theta) * (lengths <= clip))
     return full, clipped, spared
+
+
+def _blunting(curvature: FloatArray, spared: FloatArray, spread: FloatArray) -> float:
+    """½ tr A⁻¹LΣLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
+    lost = (curvature - spared) @ np.linalg.inv(curvature)
+    return max(float(np.trace(np.linalg.solve(curvature, lost @ spread @ lost.T))) / 2, 0.0)
 
 
 def _covariance(left: FloatArray, right: FloatArray) -> FloatArray:
