@@ -239,16 +239,18 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
         spread=np.diag(geometry.spread),
         unevenness=geometry.unevenness,
     )
-    purchase = choose(outlook, _budget(rule, state, among))
+    purchase = choose(outlook, _budget(rule, state, among, found.exceeds(_STRONG)))
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros(geometry.parameters), "second_moments", purchase.share), purchase.owners)
     return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
 
 
 _FLATTEST = 1e-3
+# If α is surely beyond this, the public Hessian is not relied on: second moments come before the rest.
+_STRONG, _SURE = 0.03, 0.8
 
 
-def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float) -> Budget:
+def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: float) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(rule.records), 100.0)
     for told in state.told:
@@ -256,7 +258,9 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float) -> Budget:
     noise, owners = rule.noise, len(rule.records)
     bought = any(told.ask.kind == "second_moments" for told in state.told)
     squares = np.zeros(owners)
-    if "second_moments" in noise.kinds and not bought:
+    surely = strong > _SURE
+    probed = surely or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
+    if "second_moments" in noise.kinds and probed and not bought:
         squares = _precision(noise.second_moments_std)
     return Budget(
         left=left,
@@ -267,6 +271,7 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float) -> Budget:
         shares=noise.shares,
         fewest=rule.scouts,
         purchases=MOST_QUESTIONS - len(state.questions),
+        must_look=surely and bool(squares.any()),
         alike=among * float(np.mean(rule.records)) < 1,
     )
 

@@ -93,6 +93,10 @@ class Difference:
         """The expected α."""
         return float(self.chances.sum(axis=1) @ ALPHAS)
 
+    def exceeds(self, alpha: float) -> float:
+        """The chance that α is larger than this."""
+        return float(self.chances[ALPHAS > alpha].sum())
+
     @property
     def beta(self) -> float:
         """The expected β."""

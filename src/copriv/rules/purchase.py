@@ -27,6 +27,7 @@ from copriv.vectors import FloatArray
 # Of all owners a small share (in per cents), or of a part of them everything.
 _SHARES = (5, 10, 15, 20, 30, 40)
 _PARTS = (0.1, 0.2, 0.35, 0.5)
+_HALF = 50
 _UNLIKELY = 1e-4
 # By how much the logarithm of the cost has to fall before budgets are split, or something else than gradients bought.
 _WORTH_SPLITTING, _WORTH_A_STOP = float(__import__("os").environ.get("SPLIT", "0.3")), 0.02
@@ -65,6 +66,7 @@ class Budget:
     fewest: int
     purchases: int
     alike: bool
+    must_look: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,11 +119,13 @@ def choose(everything: Outlook, budget: Budget) -> Purchase:
     start = _Stage(outlook.gradient, outlook.openness, whole, rest.owners)
     best, least = rest, float(outlook.chances @ _log_cost(_finish(start, outlook, budget), outlook))
     for first in _options(budget) if budget.purchases >= 2 else ():
+        if budget.must_look and first.kind == "gradient" and first.share > max(_SHARES):
+            continue
         stage = _after(first, start, outlook, budget)
         cost = float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
         simple = first.kind == "gradient" and budget.alike and first.share == budget.left.max()
         cost += _WORTH_A_STOP if simple else _WORTH_SPLITTING
-        if cost < least:
+        if cost < least or (budget.must_look and best is rest):
             best, least = first, cost
     return best
 
@@ -135,12 +139,13 @@ def _continue(first: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) 
 
 
 def _options(budget: Budget) -> Iterator[Purchase]:
-    """A little of all owners, or everything of some of them."""
+    """A little of all owners, or half of what some of them have, or all of it."""
     able = int(np.sum(budget.left > max(_SHARES)))
-    fresh = int(np.sum(budget.left == budget.left.max()))
+    fresh, most = int(np.sum(budget.left == budget.left.max())), int(budget.left.max())
     some = [(share, able) for share in _SHARES if share in budget.shares and able]
-    counts = {max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS}
-    some += [(int(budget.left.max()), count) for count in sorted(counts) if count < fresh]
+    counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS})
+    halves = {most, *(share for share in (_HALF,) if share in budget.shares and share < most)}
+    some += [(share, count) for count in counts if count < fresh for share in sorted(halves)]
     for share, owners in some:
         yield Purchase("gradient", share, owners)
         if budget.second_moments.any():
