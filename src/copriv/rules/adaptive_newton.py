@@ -226,6 +226,9 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
         return rule.look
     geometry, (found, among) = rule.geometry, inferred(rule, state)
     theta = rule.model(state)
+    budget = _budget(rule, state, among, found.exceeds(_STRONG))
+    if not budget.must_look and budget.alike:
+        return Question(Ask(theta, "gradient", 0), _next_batch(rule, state, budget))
     gradient = gradient_left(found, geometry, float(sum(rule.records)), geometry.place(theta))
     scales = np.stack([scale.variance for scale in found.scales])
     shape = gradient.shape[:2]
@@ -239,7 +242,7 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
         spread=np.diag(geometry.spread),
         unevenness=geometry.unevenness,
     )
-    purchase = choose(outlook, _budget(rule, state, among, found.exceeds(_STRONG)))
+    purchase = choose(outlook, budget)
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros(geometry.parameters), "second_moments", purchase.share), purchase.owners)
     return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
@@ -248,6 +251,17 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
 _FLATTEST = 1e-3
 # If α is surely beyond this, the public Hessian is not relied on: second moments come before the rest.
 _STRONG, _SURE = 0.03, 0.8
+
+
+def _next_batch(rule: AdaptiveNewton, state: AdaptiveState, budget: Budget) -> int:
+    """How many owners are asked for all they have: a part of those who were not asked before, and then the rest."""
+    fresh = int(np.sum(budget.left == 100))
+    part = max(rule.scouts, math.ceil(_BATCH * fresh))
+    last = fresh - part < rule.scouts or len(state.questions) >= _BATCHES
+    return int(np.sum(budget.left > 0)) if last else part
+
+
+_BATCH, _BATCHES = 0.3, 5
 
 
 def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: float) -> Budget:
@@ -272,8 +286,19 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: fl
         fewest=rule.scouts,
         purchases=MOST_QUESTIONS - len(state.questions),
         must_look=surely and bool(squares.any()),
-        alike=among * float(np.mean(rule.records)) < 1,
+        alike=_is_alike(rule, among),
     )
+
+
+def _is_alike(rule: AdaptiveNewton, among: float) -> bool:
+    """Whether noise hides how owners differ: then it does not matter who is asked where."""
+    geometry, sizes = rule.geometry, np.asarray(rule.records, dtype=np.float64)
+    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
+    noise = float(np.mean(np.asarray(rule.noise.noise_std) ** 2)) / geometry.values
+    return len(sizes) >= _ENOUGH and (among * sizes.mean() < 1 or float(np.mean(own / (own + noise))) < _HIDDEN)
+
+
+_HIDDEN = 0.1
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:
