@@ -104,10 +104,10 @@ def estimate_difference(evidence: Evidence, spread: FloatArray, public_records: 
 
 
 def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> float:
-    """κ, from how far apart answers to the same question lie: its expected logarithm, all values alike before."""
+    """κ, from how far apart answers to the same question lie: its expected logarithm; large ones are rare."""
     likelihood = np.zeros(_GRID.size)
     for one, spread in zip(groups, spreads, strict=True):
-        likelihood += _likelihoods(one, spread) / 2
+        likelihood += _likelihoods(one, spread) / 2 - np.log1p(_GRID * one.records.mean()) / len(groups)
     chances = np.exp(likelihood - likelihood.max())
     return float(np.exp(chances @ np.log(np.maximum(_GRID, _GRID[1])) / chances.sum()))
 
