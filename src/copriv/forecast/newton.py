@@ -40,8 +40,8 @@ ANSWERS = (1, 2)
 # Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
 _SHORTEST, _STEP, _MOST_CLIPS = 0.8, 1.25, 30
 _TAIL = (0.99, 0.999)
-import os
-BLUNT = float(os.environ.get('BLUNT', '0.1'))
+# What a clip blunts of a shift is mended by later answers, but for this share.
+_BLUNT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class NewtonForecast:
         unknown = outlook.spread * (sampling + sizes[:, None])
         price = np.diag(outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled)) / 2
         left = (noise * unknown / (noise + unknown)) @ price
-        return np.asarray(left + self.hidden[place] * sampling + BLUNT * outlook.blunting * sizes)
+        return np.asarray(left + self.hidden[place] * sampling + _BLUNT * outlook.blunting * sizes)
 
     def _at(
         self, place: int, answers: int, records: Sequence[int], deviations: FloatArray, among: float

@@ -45,7 +45,7 @@ KINDS: tuple[AskedKind, ...] = ("gradient", "second_moments")
 # Of one owner, and to all owners together.
 MOST_ANSWERS, MOST_QUESTIONS = 5, 7
 # The look: of a tenth of the owners, at least of two, half of their budgets; of all of few, little.
-_SCOUTS, _ENOUGH, _LOOK, _GLANCE = 10, 4, int(__import__("os").environ.get("LOOK", "100")), 10
+_SCOUTS, _ENOUGH, _LOOK, _GLANCE = 10, 4, 50, 10
 _SILENCE = 1e-15
 
 
@@ -227,7 +227,7 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
     geometry, (found, among) = rule.geometry, inferred(rule, state)
     theta = rule.model(state)
     budget = _budget(rule, state, among, found.exceeds(_STRONG))
-    if not budget.must_look and budget.alike:
+    if not budget.strong and budget.alike:
         return Question(Ask(theta, "gradient", 0), _next_batch(rule, state, budget))
     gradient = gradient_left(found, geometry, float(sum(rule.records)), geometry.place(theta))
     scales = np.stack([scale.variance for scale in found.scales])
@@ -272,7 +272,7 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: fl
     noise, owners = rule.noise, len(rule.records)
     bought = any(told.ask.kind == "second_moments" for told in state.told)
     squares = np.zeros(owners)
-    surely = strong > _SURE
+    surely = strong > _SURE or among > _STRONG
     probed = surely or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
     if "second_moments" in noise.kinds and probed and not bought:
         squares = _precision(noise.second_moments_std)
@@ -285,6 +285,7 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: fl
         shares=noise.shares,
         fewest=rule.scouts,
         purchases=MOST_QUESTIONS - len(state.questions),
+        strong=surely,
         must_look=surely and bool(squares.any()),
         alike=_is_alike(rule, among),
     )

@@ -103,7 +103,7 @@ class Difference:
         return float(self.chances.sum(axis=0) @ BETAS)
 
 
-def prior(unshifted: float = float(__import__('os').environ.get('P0','0.5'))) -> FloatArray:
+def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
     Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten.
@@ -119,7 +119,7 @@ def prior(unshifted: float = float(__import__('os').environ.get('P0','0.5'))) ->
     return np.asarray(first[:, None] + second)
 
 
-_FALL, _NOTHING, _CENTRE, _DECADES = float(__import__('os').environ.get('FALL','0.3')), 10**-4.5, 0.2, 1.1
+_FALL, _NOTHING, _CENTRE, _DECADES = 0.2, 10**-4.5, 0.2, 1.1
 
 
 def infer(

@@ -30,7 +30,7 @@ _PARTS = (0.1, 0.2, 0.35, 0.5)
 _HALF = 50
 _UNLIKELY = 1e-4
 # By how much the logarithm of the cost has to fall before budgets are split, or something else than gradients bought.
-_WORTH_SPLITTING, _WORTH_A_STOP = float(__import__("os").environ.get("SPLIT", "0.3")), 0.02
+_WORTH_SPLITTING, _WORTH_A_STOP = 0.3, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Budget:
     fewest: int
     purchases: int
     alike: bool
+    strong: bool = False
     must_look: bool = False
 
 
