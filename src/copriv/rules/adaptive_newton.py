@@ -31,7 +31,7 @@ from copriv.rules.difference import (
     infer,
     prior,
 )
-from copriv.rules.evidence import Evidence, difference_among
+from copriv.rules.evidence import Among, Evidence, difference_among
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.purchase import Budget, Outlook, choose
 from copriv.rules.rule import Ask, AskedKind
@@ -44,8 +44,9 @@ SHARES = tuple(range(5, 101, 5))
 KINDS: tuple[AskedKind, ...] = ("gradient", "second_moments")
 # Of one owner, and to all owners together.
 MOST_ANSWERS, MOST_QUESTIONS = 5, 7
-# The look: of a tenth of the owners, at least of two, half of their budgets; of all of few, little.
-_SCOUTS, _ENOUGH, _LOOK, _GLANCE = 10, 4, 50, 10
+# The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
+_SCOUTS, _ENOUGH, _MANY = 10, 4, 20
+_LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
 _SILENCE = 1e-15
 
 
@@ -132,7 +133,8 @@ class AdaptiveNewton:
     @property
     def look(self) -> Question:
         """The first question."""
-        wanted = _LOOK if len(self.records) >= _ENOUGH else _GLANCE
+        owners = len(self.records)
+        wanted = _GLANCE if owners < _ENOUGH else _LOOK if owners < _MANY else _LOOK_OF_MANY
         share = min(self.noise.shares, key=lambda each: abs(each - wanted))
         return Question(Ask(self.geometry.start, "gradient", share), self.scouts)
 
@@ -212,11 +214,11 @@ def _is_to(told: Told, question: Question) -> bool:
 
 
 @lru_cache(maxsize=16)
-def inferred(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[Difference, float]:
-    """What the answers so far say of the difference, and how much owners differ (κ); a state is worked out once."""
+def inferred(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[Difference, Among]:
+    """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
     observations, among = _observations(rule, state)
-    records = float(sum(rule.records))
-    return infer(rule.geometry, records, observations, _hessian(rule, state, among), rule.expected), among
+    records, hessian = float(sum(rule.records)), _hessian(rule, state, among.expected)
+    return infer(rule.geometry, records, observations, hessian, rule.expected), among
 
 
 @lru_cache(maxsize=16)
@@ -226,9 +228,12 @@ def _next_question(rule: AdaptiveNewton, state: AdaptiveState) -> Question:
         return rule.look
     geometry, (found, among) = rule.geometry, inferred(rule, state)
     theta = rule.model(state)
-    budget = _budget(rule, state, among, found.exceeds(_STRONG))
+    surely = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
+    budget = _budget(rule, state, among.expected, surely=surely)
     if not budget.strong and budget.alike:
         return Question(Ask(theta, "gradient", 0), _next_batch(rule, state, budget))
+    if not budget.strong:
+        return _next_round(theta, state, budget)
     gradient = gradient_left(found, geometry, float(sum(rule.records)), geometry.place(theta))
     scales = np.stack([scale.variance for scale in found.scales])
     shape = gradient.shape[:2]
@@ -264,7 +269,18 @@ def _next_batch(rule: AdaptiveNewton, state: AdaptiveState, budget: Budget) -> i
 _BATCH, _BATCHES = 0.3, 5
 
 
-def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: float) -> Budget:
+def _next_round(theta: FloatArray, state: AdaptiveState, budget: Budget) -> Question:
+    """Of owners that differ: little of all of them, a little more, and then the rest."""
+    able = int(np.sum(budget.left > 0))
+    done = sum(question.owners >= able for question in state.questions)
+    wanted = [share for share in _ROUNDS[done:] if share in budget.shares]
+    return Question(Ask(theta, "gradient", wanted[0] if wanted else 0), able)
+
+
+_ROUNDS = (10, 20)
+
+
+def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, *, surely: bool) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(rule.records), 100.0)
     for told in state.told:
@@ -272,7 +288,6 @@ def _budget(rule: AdaptiveNewton, state: AdaptiveState, among: float, strong: fl
     noise, owners = rule.noise, len(rule.records)
     bought = any(told.ask.kind == "second_moments" for told in state.told)
     squares = np.zeros(owners)
-    surely = strong > _SURE or among > _STRONG
     probed = surely or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
     if "second_moments" in noise.kinds and probed and not bought:
         squares = _precision(noise.second_moments_std)
@@ -306,14 +321,14 @@ def _precision(stds: Sequence[float]) -> FloatArray:
     return np.asarray(1 / (np.asarray(stds) ** 2 + np.finfo(float).tiny))
 
 
-def _observations(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[list[Observation], float]:
+def _observations(rule: AdaptiveNewton, state: AdaptiveState) -> tuple[list[Observation], Among]:
     """One for every place: the answers there, pooled over owners; and how much owners differ."""
     geometry, groups = rule.geometry, _by_place(state)
     evidences = [_evidence(rule, group) for group in groups]
     spreads = [_spread_at(geometry, geometry.place(group[0].ask.theta)) for group in groups]
     among = difference_among(evidences, spreads)
     pooled = zip(groups, evidences, spreads, strict=True)
-    return [_pooled(rule, *one, among) for one in pooled], among
+    return [_pooled(rule, *one, among.expected) for one in pooled], among
 
 
 def _pooled(rule: AdaptiveNewton, group: list[Told], evidence: Evidence, spread: FloatArray, among: float) -> Observation:

@@ -103,13 +103,29 @@ def estimate_difference(evidence: Evidence, spread: FloatArray, public_records: 
     return float(_GRID[int(np.argmax(likelihood))])
 
 
-def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> float:
-    """κ, from how far apart answers to the same question lie: its expected logarithm; large ones are rare."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Among:
+    """How much owners differ from each other: the chance of every κ of a grid."""
+
+    chances: FloatArray
+
+    @property
+    def expected(self) -> float:
+        """The exponential of the expected logarithm of κ."""
+        return float(np.exp(self.chances @ np.log(np.maximum(_GRID, _GRID[1]))))
+
+    def exceeds(self, among: float) -> float:
+        """The chance that κ is larger than this."""
+        return float(self.chances[among < _GRID].sum())
+
+
+def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> Among:
+    """From how far apart answers to the same question lie; large differences are rare."""
     likelihood = np.zeros(_GRID.size)
     for one, spread in zip(groups, spreads, strict=True):
         likelihood += _likelihoods(one, spread) / 2 - np.log1p(_GRID * one.records.mean()) / len(groups)
     chances = np.exp(likelihood - likelihood.max())
-    return float(np.exp(chances @ np.log(np.maximum(_GRID, _GRID[1])) / chances.sum()))
+    return Among(chances / chances.sum())
 
 
 def _likelihoods(evidence: Evidence, spread: FloatArray) -> FloatArray:
