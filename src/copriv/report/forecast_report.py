@@ -28,6 +28,24 @@ class PublicTold(msgspec.Struct):
     relative_fitness: float
 
 
+class LimitsTold(msgspec.Struct):
+    """How far from the limit: ψ of each limit, and how many times the first two the forecast is.
+
+    `information` is over the population, and so on new records; `binding` says for how many owners it is their promise
+    and not the size of their table that sets it.
+    """
+
+    best_noise: float
+    times_best_noise: float
+    one_noise: float
+    times_one_noise: float
+    information: float
+    binding: int
+    noise: str
+    body: str
+    clip: float
+
+
 class Varying(msgspec.Struct):
     """The forecast for one value of what is varied (with `join`, of ε).
 
@@ -67,6 +85,7 @@ class ForecastTold(msgspec.Struct):
     delta: float
     loss: str
     public: PublicTold
+    limits: LimitsTold
     heterogeneity: float
     target: str
     seed: int
@@ -95,6 +114,7 @@ def show(told: ForecastTold, console: Console) -> None:
         f"rule {told.rule}: at most {many(told.answers_per_owner, 'answer')} an owner{step}, clip {told.clip:.3g}, "
         f"{told.mechanism} noise; ε = {_range(told.epsilon)}, δ = {told.delta:g} for one {told.unit} ({told.adjacency})"
     )
+    console.print(how_far(told), highlight=False)
     for caveat in told.caveats:
         console.print(f"note: {caveat}", style="dim", highlight=False)
     if told.varied is not None:
@@ -102,6 +122,18 @@ def show(told: ForecastTold, console: Console) -> None:
     console.print(_VERDICTS[told.verdict], style="bold")
     for file in told.files:
         console.print(file, style="dim", highlight=False)
+
+
+def how_far(told: ForecastTold) -> str:
+    """How far the forecast is from the limits, in one sentence."""
+    limits = told.limits
+    ratios = f"{_times(limits.times_best_noise)} the best noise, {_times(limits.times_one_noise)} one noise for all"
+    if limits.binding == 0:
+        return f"{ratios}; the information limit does not bind"
+    whose = "" if limits.binding == told.owners else f" for {limits.binding} of {told.owners} owners"
+    method = "no method" if told.delta == 0 else "no method that keeps the same ρ"
+    least = f"on new records {method} can be expected below ψ = {_number(limits.information)}"
+    return f"{ratios}; the information limit binds{whose}: {least}"
 
 
 def write(told: ForecastTold, folder: Path) -> None:
@@ -147,12 +179,17 @@ def as_html(told: ForecastTold) -> str:
     )
     cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     about = f"rule {told.rule}, {told.mechanism} noise, ε = {_range(told.epsilon)}, δ = {told.delta:g}"
-    words = f"{about} for one {told.unit} ({told.adjacency}). {_VERDICTS[told.verdict]}"
+    words = f"{about} for one {told.unit} ({told.adjacency}). {how_far(told)}. {_VERDICTS[told.verdict]}"
     return f"<table><tr><th>model</th><th>expected ψ</th><th></th></tr>{cells}</table><p>{html.escape(words)}</p>"
 
 
 def _range(epsilon: float | tuple[float, float]) -> str:
     return f"{epsilon[0]:g} to {epsilon[1]:g}" if isinstance(epsilon, tuple) else f"{epsilon:g}"
+
+
+def _times(ratio: float) -> str:
+    """Two digits after the point, and from 100 on none."""
+    return f"{ratio:.2f} times" if ratio < 100 else f"{ratio:,.0f} times"
 
 
 def _number(value: float) -> str:
