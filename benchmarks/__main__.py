@@ -19,7 +19,7 @@ NOT_BENCHMARKS = {
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation", "calibration", "planning", "prototype", "verdicts"}
+OPTIONAL = {"flower", "cost", "ablation", "calibration", "limits", "planning", "prototype", "verdicts"}
 
 
 def main() -> None:

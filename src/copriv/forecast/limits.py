@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -30,11 +30,10 @@ from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.staircase import Body, radial_variance, staircase_variance
 from copriv.losses.passes import record_slopes
-from copriv.privacy.calibration import expected_noise_std
-from copriv.privacy.guarantee import Guarantee
-from copriv.privacy.sensitivity import Sensitivity
+from copriv.privacy.accounting import Accountant, allowed_rho
+from copriv.privacy.guarantee import NANO, Guarantee
 from copriv.rules.evidence import Evidence, pool
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import FloatArray
 
 # A direction in which clipped gradients hardly vary is no direction, as for `rules.public_moments`.
 _FLOOR, _LEAST = 1e-9, 1e-18
@@ -110,7 +109,7 @@ def find_limits(setting: Setting, evidence: PublicEvidence) -> Limits:
     problem = _Problem(setting, evidence)
     best, noise, clip = problem.least(problem.apart)
     together, _, _ = problem.least(problem.together)
-    promised = [_promised_information(guarantee, setting) for guarantee in setting.guarantees]
+    promised = [_promised_information(guarantee, setting.accountant) for guarantee in setting.guarantees]
     information = information_limit(problem.weights, evidence.sample.records, setting.records, promised)
     return Limits(
         best_noise=best / problem.fitness,
@@ -122,6 +121,13 @@ def find_limits(setting: Setting, evidence: PublicEvidence) -> Limits:
         body=noise.body.value,
         clip=clip,
     )
+
+
+def least_with_noise(setting: Setting, evidence: PublicEvidence, body: Body, variances: tuple[float, ...]) -> float:
+    """The least ψ over clips into a body if owners' noise has these variances at sensitivity 1; to compare noises."""
+    problem = _Problem(setting, evidence)
+    noise = _Noise("staircase", body, variances, variances)
+    return min(problem.apart(noise, moments) for moments in clipped_moments(evidence, body)) / problem.fitness
 
 
 class _Problem:
@@ -231,21 +237,22 @@ def _noises(setting: Setting, parameters: int) -> list[_Noise]:
         for body in Body
     ]
     if not setting.guarantees[0].pure:
-        gaussian = tuple(_gaussian_std(guarantee, setting) ** 2 for guarantee in setting.guarantees)
+        gaussian = tuple(0.5 / _rho(guarantee, setting.accountant) for guarantee in setting.guarantees)
         found.append(_Noise("gaussian", Body.BALL, gaussian, gaussian))
     return found
 
 
-def _gaussian_std(guarantee: Guarantee, setting: Setting) -> float:
-    unit = Sensitivity(1.0, Norm.L2)
-    return expected_noise_std(guarantee, answers=1, sensitivity=unit, accountant=setting.accountant)
+@lru_cache(maxsize=4096)
+def _rho(guarantee: Guarantee, accountant: Accountant) -> float:
+    """The most that a guarantee with δ allows to Gaussian noise, of variance Δ²/(2ρ)."""
+    return allowed_rho(guarantee, "zcdp" if accountant == "zcdp" else "pld") / NANO
 
 
-def _promised_information(guarantee: Guarantee, setting: Setting) -> float:
+def _promised_information(guarantee: Guarantee, accountant: Accountant) -> float:
     """The most information of an owner's release, over n_i²; with δ, of what keeps the ρ that Gaussian noise has."""
     if guarantee.pure:
         return of_pure_promise(guarantee.epsilon)
-    return of_gaussian_promise(0.5 / _gaussian_std(guarantee, setting) ** 2)
+    return of_gaussian_promise(_rho(guarantee, accountant))
 
 
 def times(forecast: float, limit: float) -> float:

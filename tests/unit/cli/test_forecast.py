@@ -40,6 +40,16 @@ def test_it_tells_what_to_expect(forecast):
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
 
 
+def test_it_tells_how_far_from_the_limit(forecast):
+    limits, binding = (json.loads(forecast("--json", epsilon=epsilon).out)["limits"] for epsilon in ("1", "0.01"))
+    assert 1 < limits["times_best_noise"] < limits["times_one_noise"]
+    assert (limits["binding"], binding["binding"]) == (0, 5)
+    said = " ".join(forecast().out.split())
+    ratios = f"{limits['times_best_noise']:.2f} times the best noise, {limits['times_one_noise']:.2f} times one noise"
+    assert f"{ratios} for all; the information limit does not bind" in said
+    assert "the information limit binds: on new records no method can" in " ".join(forecast(epsilon="0.01").out.split())
+
+
 @pytest.mark.parametrize("rule", ["paper", "averaged", "newton"])
 def test_every_rule_is_forecast_and_budget_helps(forecast, rule):
     costs = []
