@@ -188,8 +188,9 @@ def _range(epsilon: float | tuple[float, float]) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Two digits after the point, and from 100 on none."""
-    return f"{ratio:.2f} times" if ratio < 100 else f"{ratio:,.0f} times"
+    """Two digits after the point, from 100 on none, and of millions the size."""
+    digits = ".2f" if ratio < 100 else ",.0f" if ratio < 1e6 else ".1e"
+    return f"{ratio:{digits}} times"
 
 
 def _number(value: float) -> str:

@@ -17,8 +17,8 @@ def told(*, binding=0, delta=0.0, times=(1.154, 3.861)):
     [
         ({}, "1.15 times the best noise, 3.86 times one noise for all; the information limit does not bind"),
         (
-            {"times": (150.4, 20_000.0)},
-            "150 times the best noise, 20,000 times one noise for all; the information limit does not bind",
+            {"times": (20_000.0, 4.2e9)},
+            "20,000 times the best noise, 4.2e+09 times one noise for all; the information limit does not bind",
         ),
         (
             {"binding": 10},
