@@ -16,6 +16,7 @@ NOT_BENCHMARKS = {
     "peers",
     "prototype_rule",
     "datasets",
+    "shift_pairs",
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
