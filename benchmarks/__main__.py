@@ -17,10 +17,11 @@ NOT_BENCHMARKS = {
     "prototype_rule",
     "datasets",
     "shift_pairs",
+    "shift_rivals",
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation", "calibration", "planning", "prototype", "verdicts"}
+OPTIONAL = {"flower", "cost", "ablation", "calibration", "planning", "prototype", "shift", "verdicts"}
 
 
 def main() -> None:
