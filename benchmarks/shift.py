@@ -210,10 +210,10 @@ def summary(cells: Sequence[Cell]) -> Rows:
         known = f"cells at or below {CLOSE} × the best rival, {name} ({len(chosen)})"
         rows.append([known, f"{close:.0%}", f"≥ {WANTED:.0%}", _verdict(close >= WANTED)])
     for epsilon, most in MOST_RUNS.items():
-        share = float(np.mean([
-            psi > TOO_MUCH * cell.rivals["public"] for cell in cells if cell.epsilon == epsilon for psi in cell.ours
-        ]))  # fmt: skip
-        known = f"runs above {TOO_MUCH} × public-only at ε = {epsilon:g}"
+        there = [cell for cell in cells if cell.epsilon == epsilon]
+        bad = [psi > TOO_MUCH * cell.rivals["public"] for cell in there for psi in cell.ours]
+        known = f"runs above {TOO_MUCH} × public-only at ε = {epsilon:g} ({len(bad)})"
+        share = sum(bad) / max(1, len(bad))
         rows.append([known, f"{share:.1%}", f"≤ {most:.0%}", _verdict(share <= most)])
     growing = grows(cells)
     rows.append(["cells in which ψ grows with ε", str(len(growing)), "0", _verdict(not growing)])
