@@ -85,12 +85,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Misfit:
-    """How records differ from public rows: the eigenvalues of A⁻¹H, and rows and gradients that are too long."""
+    """How records differ from public rows: eigenvalues of A⁻¹H, rows and gradients too long, θ* at the box's edge."""
 
     flattest: float
     steepest: float
     shortened: float
     beyond: float
+    edges: int
 
     @classmethod
     def of(cls, scene: Scene) -> "Misfit":
@@ -102,12 +103,14 @@ class Misfit:
         shown, lengths = (gradient_norms(loss, rows, start, Norm.L1) for rows in (scene.public, scene.joint))
         shortened = np.linalg.norm(scene.joint.columns, axis=0) > 1 - 1e-6
         beyond = float(np.mean(lengths > np.max(shown)))
-        return cls(float(values.min()), float(values.max()), float(np.mean(shortened)), beyond)
+        edges = np.abs(minimise(scene.objective, scene.joint)) > scene.objective.limit * (1 - 1e-6)
+        return cls(float(values.min()), float(values.max()), float(np.mean(shortened)), beyond, int(np.sum(edges)))
 
     def __str__(self) -> str:
         return (
             f"Hessian {self.flattest:.2g} to {self.steepest:.2g} times the public one, {self.shortened:.0%} of rows "
             f"shortened, {self.beyond:.1%} of gradients beyond the longest public one"
+            + (f", the best model at the edge of the box in {self.edges}" if self.edges else "")
         )
 
 
