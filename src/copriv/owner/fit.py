@@ -5,7 +5,8 @@ population, their difference has the covariance S (1/n + 1/m), with n records, m
 record's gradient. The model was fitted to the public rows; to first order that takes as much from one average as from
 the other, and changes nothing. S is that of the owner's own records at the public model, where it has grown by what the
 model owes to few public rows. So the sum of squares over all directions, T², is as Hotelling has it, and its law is
-known (F).
+known (F). The share of rows that the dictionary had to shorten is compared, too: rows may lie elsewhere, and the same
+model be right for them.
 
 Nothing of this is asked of anybody, charged, written or sent. What a person decides after it, no ε covers.
 """
@@ -29,11 +30,12 @@ from copriv.vectors import FloatArray
 
 Reading: TypeAlias = Literal["alike", "differs", "does not fit", "unknown"]
 
-# Draws of one population are called alike with this probability.
-CONFIDENCE = 0.99
+# Each of the two figures, gradients and shortened rows, holds for draws of one population with this probability: 99 of
+# 100 are called alike.
+CONFIDENCE = 0.995
 # Public rows that are worth fewer of one's own, for every number of a model, do not fit.
 ROWS_A_NUMBER = 10
-# Directions in which the owner's gradients vary less than this, of the most, are not compared.
+# Directions in which the owner's gradients vary less than this, of the longest, are not compared.
 _FLAT = 1e-9
 # Beyond this every figure says the same, and nothing overflows.
 _HUGE = 1e100
@@ -54,12 +56,12 @@ class Fit(msgspec.Struct, frozen=True):
         public_shortened: of the public rows.
         distance: between the average gradients at the public model, in standard errors of sampling, root mean square
             over all directions. About 1 for draws of one population.
-        bound: what it stays below in 99 of 100 such draws.
+        bound: what it stays below in 199 of 200 such draws.
         directions: how many directions were compared.
         most: in which number of the model they differ most.
         most_distance: by how many standard errors there.
         worth: how many records of the owner's own would give a model as good for it as these public rows; None where
-            they are alike.
+            gradients are alike.
     """
 
     reading: Reading
@@ -122,7 +124,7 @@ def _compare(seen: Fit, own: _Gradients, public: PublicSummary, dictionary: Dict
     from scipy.special import fdtri
 
     deviations = np.sqrt(np.diag(own.covariance))
-    varies = deviations > _FLAT * deviations.max()
+    varies = deviations > _FLAT * float(np.hypot(deviations, own.average).max())
     if not varies.any():
         return msgspec.structs.replace(seen, why="the gradients of your records are all the same")
     difference = (own.average - np.asarray(public.gradient))[varies] / deviations[varies]
@@ -136,7 +138,7 @@ def _compare(seen: Fit, own: _Gradients, public: PublicSummary, dictionary: Dict
     worth = None if ratio <= bound else _worth(squared, directions, own.records)
     return msgspec.structs.replace(
         seen,
-        reading=_read(worth, own.average.size),
+        reading=_read(worth, own.average.size, as_often=_as_often(seen)),
         why="",
         distance=math.sqrt(ratio),
         bound=math.sqrt(bound),
@@ -147,10 +149,23 @@ def _compare(seen: Fit, own: _Gradients, public: PublicSummary, dictionary: Dict
     )
 
 
-def _read(worth: int | None, parameters: int) -> Reading:
+def _read(worth: int | None, parameters: int, *, as_often: bool) -> Reading:
     if worth is None:
-        return "alike"
+        return "alike" if as_often else "differs"
     return "does not fit" if worth < ROWS_A_NUMBER * parameters else "differs"
+
+
+def _as_often(seen: Fit) -> bool:
+    """Whether the owner's rows are shortened as often as public ones, up to chance.
+
+    Of all shortened rows, the owner has a binomial number if both are draws of one population.
+    """
+    from scipy.special import bdtr
+
+    mine = round((seen.shortened or 0.0) * seen.records)
+    both = mine + round((seen.public_shortened or 0.0) * seen.public_rows)
+    part, tail = seen.records / (seen.records + seen.public_rows), (1 - CONFIDENCE) / 2
+    return bool(bdtr(mine, both, part) >= tail and 1 - (bdtr(mine - 1, both, part) if mine else 0.0) >= tail)
 
 
 def _squared_length(apart: FloatArray, covariance: FloatArray, deviations: FloatArray) -> tuple[float, int]:

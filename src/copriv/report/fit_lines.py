@@ -17,7 +17,7 @@ def fit_lines(fit: Fit) -> Iterator[str]:
         yield f"  shortened rows      {yours} of yours, {public} of the public ones"
     if fit.distance is not None and fit.bound is not None and fit.most_distance is not None:
         apart = f"{fit.distance:.2f} standard errors apart over {fit.directions} directions"
-        usual = f"{100 * CONFIDENCE:.0f} of 100 draws of one population stay below {fit.bound:.2f}"
+        usual = f"{1000 * CONFIDENCE:.0f} of 1000 draws of one population stay below {fit.bound:.2f}"
         yield f"  average gradients   {apart}; {usual}"
         yield f"  they differ most    by {abs(fit.most_distance):.1f} standard errors, in {fit.most}"
     yield f"  {_NOT_COVERED}"
@@ -29,6 +29,8 @@ def _reading(fit: Fit) -> str:
         return f"not compared: {fit.why}"
     if fit.reading == "alike":
         return f"as alike as draws of one population, as far as {fit.records:,} records can tell"
+    if fit.worth is None:
+        return "they differ: the public model is as right for yours, but they lie elsewhere (shortened rows)"
     worth = f"for your model, {fit.public_rows:,} public rows are worth about {fit.worth:,} of your own"
     if fit.reading == "differs":
         return f"they differ: {worth}"
