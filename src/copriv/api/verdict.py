@@ -115,8 +115,8 @@ def verdict(
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
     >>> found = verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton")
-    >>> found.decision in ("join", "stay", "either")
-    True
+    >>> found.decision in ("join", "stay", "either"), found.fit.reading
+    (True, 'alike')
     """
     require_known(settings, PlanSettings, "verdict")
     known = read_public(public, target, settings)
