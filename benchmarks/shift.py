@@ -219,7 +219,7 @@ def summary(cells: Sequence[Cell]) -> Rows:
         share = sum(bad) / max(1, len(bad))
         rows.append([known, f"{share:.1%}", f"≤ {most:.0%}", _verdict(share <= most)])
     growing = grows(cells)
-    rows.append(["cells in which ψ grows with ε", str(len(growing)), "0", _verdict(not growing)])
+    rows.append(["cells in which ψ is above that at the ε before", str(len(growing)), "0", _verdict(not growing)])
     return [*rows, *([f"  {name}", text, "", ""] for name, text in growing)]
 
 

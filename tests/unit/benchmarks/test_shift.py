@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks import shift, shift_pairs
+from benchmarks import shift, shift_pairs, shift_rivals
 from benchmarks.shift_pairs import Case, Family
+
+from copriv.privacy.guarantee import Guarantee
+from copriv.simulation.cost import promised
 
 TOY = Family("toy year", "toy", "pay", "year", (Case((1,)), Case((2,), shift_pairs.Partition("town"))), ("tell",))
 
@@ -78,3 +81,21 @@ def test_a_ratio_within_two_errors_is_chance(monkeypatch):
     monkeypatch.setattr(shift, "ours", lambda *_, **__: np.asarray([0.01]))
     assert shift.explain(None, cell("a", 1.0, (0.2, 1.4), statistics=0.5)).startswith("chance")
     assert shift.explain(None, cell("a", 1.0, (0.9, 0.91), statistics=0.5)).startswith("noise")
+
+
+def test_rivals_are_searched_on_fewer_records_with_the_noise_of_all(toy, monkeypatch):
+    monkeypatch.setattr(shift_rivals, "SEARCH_RECORDS", 50)
+    monkeypatch.setattr(shift_rivals.peers, "HORIZON", 20)
+    monkeypatch.setattr(shift_rivals, "AVERAGED_STEPS", 1)
+    scene = shift_pairs.load("toy year: 2 → others by town").scene
+    field = shift_rivals.Field.of(scene)
+    assert (scene.records, field.every, field.thin.records) == ((100, 100), 4, (25, 25))
+    protection = promised(Guarantee.of(1.0), scene.public.parameters)
+    told = [each.noise_std for each in field.thinned(protection).of(field.thin.records, 1.0, 2)]
+    assert told == [each.noise_std for each in protection.of(scene.records, 1.0, 2)]
+    # A twin that takes the noise of the thinned records would be louder.
+    assert told[0] < protection.of(field.thin.records, 1.0, 2)[0].noise_std / 3
+    found = shift_rivals.rivals(field, 1.0, runs=2, seed=0)
+    assert tuple(found) == shift_rivals.NAMES
+    assert found["public"] == scene.psi(field.start)
+    assert all(psi >= 0 for psi in found.values())
