@@ -19,6 +19,7 @@ from copriv.protocol.commitment import Commitment, QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain, quoted, squeezed
 from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.menu import menu_rows
 from copriv.report.study_sheet import study_rows
 from copriv.report.warning import warn
 
@@ -80,7 +81,9 @@ def origin_rows(terms: Terms) -> list[tuple[str, str]]:
 
 def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     """Everything that may leave: one row for each kind of question, taken from the promise itself."""
-    return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
+    menu = menu_rows(commitment, parameters) if commitment.menu else []
+    others = [part for part in commitment.parts if not part.share]
+    return [*menu, *(("you answer", _part(part, commitment, parameters)) for part in others)]
 
 
 def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:
