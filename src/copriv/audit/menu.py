@@ -180,6 +180,9 @@ def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> Float
 
 
 def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:
+    if not readings:
+        words = "no owner answers anything that is on the menu"
+        return AuditResult("menu: noise", 0.0, subject.claim.guarantee.epsilon, 0.0, 0.0, owners, 0.0, False, words)
     (kind, share), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
     return AuditResult(
         name="menu: noise",
