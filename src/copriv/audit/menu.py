@@ -181,8 +181,7 @@ def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> Float
 
 def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:
     if not readings:
-        words = "no owner answers anything that is on the menu"
-        return AuditResult("menu: noise", 0.0, subject.claim.guarantee.epsilon, 0.0, 0.0, owners, 0.0, False, words)
+        return _verdict_without_answers(subject, level)
     (kind, share), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
     return AuditResult(
         name="menu: noise",
@@ -196,6 +195,20 @@ def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners
         words=f"of {len(readings)} choices asked of {owners:,} owners, the noise of {kind} at {share} % is the "
         f"smallest: {worst.ratio:.3f} times what its share needs"
         + ("" if worst.passed else "; the statistic lies below its threshold"),
+    )
+
+
+def _verdict_without_answers(subject: MenuSubject, level: float) -> AuditResult:
+    return AuditResult(
+        name="menu: noise",
+        certified=0.0,
+        claimed=subject.claim.guarantee.epsilon,
+        statistic=0.0,
+        threshold=0.0,
+        answers=0,
+        false_alarms=level,
+        passed=False,
+        words="no owner answers anything that is on the menu",
     )
 
 
