@@ -6,6 +6,7 @@ import pytest
 from tests import menu_study as study
 from tests.choosing_rule import LOOK, SQUARES
 
+from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin
 from copriv.owner.owner import Owner
 from copriv.owner.remaining import remaining
@@ -18,6 +19,7 @@ from copriv.protocol.study_file import StudyFile
 from copriv.report.approval_screen import part_rows
 from copriv.report.figures import Spending
 from copriv.report.ledger_history import history
+from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chosen
 from copriv.report.menu import chosen_words, state_menu
 from copriv.report.statement import Heading, describe, make_statement, owner_statement, render
 from copriv.report.study_sheet import _menu
@@ -65,6 +67,16 @@ def test_the_history_says_what_was_asked_at_which_share(ledger):
         ("average second moments", SQUARES),
     ]
     assert "average second moments at 15 % of the training budget, 10 numbers" in answers[1].words
+
+
+def test_the_sheet_says_what_was_chosen(ledger, tmp_path):
+    digest = study.TERMS.digest()
+    chosen = what_was_chosen(ledger)
+    assert set(chosen) == {digest}
+    assert chosen[digest].startswith("average gradient at 20 % of the training budget (1), ")
+    ledger.enroll(Enrolled(digest, "a study", "a learner", "a person"))
+    sheet = ledger_sheet(tmp_path, ledger.state(), chosen)
+    assert any(line.split() == ["asked", *chosen[digest].split()] for line in sheet_lines(sheet, "the ledger"))
 
 
 def test_what_is_left_is_counted_in_the_cheapest_choice(ledger):
