@@ -39,9 +39,10 @@ consortium: $(READY) ## broker, learner and ten owner processes on this machine,
 	@echo "== consortium: about two minutes"
 	@$(BIN)/python tests/consortium/rehearse.py
 
-kills: $(READY) ## kill broker, learner and owners 100 times during one study over the network
+kills: $(READY) ## kill broker, learner and owners 100 times during one study over the network, 30 times with a menu
 	@echo "== kills: about four minutes"
 	@$(BIN)/python -u tests/consortium/kills.py --kills 100 --horizon 1000
+	@$(BIN)/python -u tests/consortium/kills.py --kills 30 --menu
 
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"

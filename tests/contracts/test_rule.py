@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.choosing_rule import ENTRY as CHOOSING
+from tests.choosing_rule import REST, ChoosingRule
 
 from copriv.rules import registry
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.entry import RuleEntry
+from copriv.rules.rule import Ask
 from copriv.testing import ContractBroken, check_rule, examine_rule
 from copriv.testing.rule_checks import RULE_CHECKS
 
@@ -200,6 +203,30 @@ TWINS = {
 }
 
 
+class OffTheMenu(ChoosingRule):
+    def ask(self, state, owner):
+        ask = super().ask(state, owner)
+        return ask if ask is None or ask.kind == "gradient" else dataclasses.replace(ask, share=16)
+
+
+class Greedy(ChoosingRule):
+    def ask(self, state, owner):
+        return dataclasses.replace(super().ask(state, owner) or Ask(self.model(state)), share=REST, kind="gradient")
+
+
+def test_a_rule_that_chooses_keeps_the_contract():
+    check_rule(CHOOSING)
+
+
+@pytest.mark.parametrize("twin", [OffTheMenu, Greedy])
+def test_a_rule_that_leaves_its_menu_is_caught(twin):
+    def build(terms, owners, noise, public):
+        return twin(terms.parameters, owners.records, noise.norm, terms.regularization, terms.limit)
+
+    results = {result.name: result for result in examine_rule(dataclasses.replace(CHOOSING, build=build))}
+    assert not results["menu"].passed
+
+
 def entry_of(kind):
     def build(terms, owners, noise, public):
         return kind(terms.parameters, owners.records, terms.limit)
@@ -225,7 +252,7 @@ def test_every_check_catches_a_broken_twin(check, twin):
 
 
 def test_every_check_has_a_twin():
-    assert set(TWINS) == set(RULE_CHECKS)
+    assert {*TWINS, "menu"} == set(RULE_CHECKS)
 
 
 def test_a_rule_of_this_project_that_ignores_its_box_is_caught():

@@ -24,7 +24,7 @@ class Recording:
     def __init__(self, secret):
         self.secret, self.seen = secret, 0
 
-    def respond(self, theta, _kind):
+    def respond(self, theta, _kind, _share):
         self.seen += 1
         if theta[0] > 0.9 * world.TERMS.limit:
             raise ArithmeticError(f"record 17 is {self.secret}")

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from copriv.forecast.owner_groups import OwnerGroups
+from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import mechanism_norm
 from copriv.privacy.guarantee import Guarantee
@@ -17,6 +18,7 @@ from copriv.protocol.terms import Terms
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import CentralStep, PaperRule
 from copriv.rules.registry import resolve
+from copriv.rules.setting import NoiseModel
 from copriv.schedule.poisson import availability
 from copriv.vectors import Norm
 
@@ -70,8 +72,18 @@ class Setting:
 
     @property
     def noise_std(self) -> tuple[float, ...]:
-        """Of each owner's noise on one answer."""
+        """Of each owner's noise on one answer; under a menu, on a gradient for the whole training budget."""
         return self.noise.noise_std
+
+    @property
+    def second_moments_std(self) -> tuple[float, ...]:
+        """Of each owner's noise on second moments for the whole training budget; none if they are not on the menu."""
+        return self.noise.second_moments_std
+
+    def noise_model(self, public: Sample | None) -> NoiseModel:
+        """What a rule may know of the owners' noise before they have promised it."""
+        menu = (self.terms.shares, self.terms.kinds, self.second_moments_std)
+        return NoiseModel(self.noise_std, self.clip, self.norm, public, *menu)
 
     @property
     def unit_noise(self) -> tuple[float, ...]:

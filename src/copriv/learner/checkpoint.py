@@ -25,7 +25,7 @@ from copriv.errors import CoprivError
 from copriv.learner.learner import Iteration, Position
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.wire import decode_query, encode
-from copriv.rules.rule import Rule
+from copriv.rules.rule import Ask, BaseRule
 from copriv.vectors import FloatArray
 
 State = TypeVar("State")
@@ -45,7 +45,9 @@ _SCHEMA = (
     nano    INTEGER NOT NULL,
     model   BLOB,
     theta   BLOB,
-    answer  BLOB
+    answer  BLOB,
+    kind    TEXT,
+    share   INTEGER
 ) STRICT""",
 )
 _EXPELLED = (
@@ -59,7 +61,10 @@ def _nothing() -> None:
 
 
 class Entry(NamedTuple):
-    """One meeting as it is kept: whom, what came of it, which query it answered, when, and what it cost the owner."""
+    """One meeting as it is kept: whom, what came of it, which query it answered, when, and what it cost the owner.
+
+    `kind` and `share` say what was asked for, where that was on record.
+    """
 
     number: int
     owner: str
@@ -67,6 +72,16 @@ class Entry(NamedTuple):
     query: str
     time: float
     nano: int
+    kind: str = "gradient"
+    share: int = 0
+
+
+class Told(NamedTuple):
+    """An answer that was absorbed: whose, what was asked, and its numbers."""
+
+    owner: str
+    ask: Ask
+    values: FloatArray
 
 
 class Expelled(NamedTuple):
@@ -126,7 +141,7 @@ class Checkpoint:
                 value=self.terms,
             )
 
-    def position(self, rule: Rule[State]) -> Position[State] | None:
+    def position(self, rule: BaseRule[State]) -> Position[State] | None:
         """Where the run stands, or None if nobody has been met or asked yet."""
         row = next(iter(self._select("SELECT number, state FROM position")), None)
         receipts = dict(self._select("SELECT owner, receipt FROM newest_receipt"))
@@ -138,13 +153,13 @@ class Checkpoint:
         pledged = [name for owner, _, sequel in queries if sequel is not None for name in (owner, sequel)]
         return Position(number, state, receipts, unanswered, pledged)
 
-    def save(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
+    def save(self, rule: BaseRule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
         """One meeting and everything it changed, in one transaction."""
         self._settle()
         with self._transaction():
             self._write(rule, iteration, keep_model)
 
-    def hold(self, rule: Rule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
+    def hold(self, rule: BaseRule[State], iteration: Iteration[State], *, keep_model: bool = False) -> None:
         """Save a meeting together with the query that follows it."""
         self._held = lambda: self._write(rule, iteration, keep_model)
 
@@ -182,18 +197,19 @@ class Checkpoint:
                 self._held()
             self._held = _nothing
 
-    def _write(self, rule: Rule[State], iteration: Iteration[State], keep_model: bool) -> None:
+    def _write(self, rule: BaseRule[State], iteration: Iteration[State], keep_model: bool) -> None:
         reply, execute = iteration.reply, self._connection.execute
         outcome, nano = ("answer", reply.release.nano) if isinstance(reply, Answer) else (reply.reason, 0)
         model = rule.model(iteration.state).tobytes() if keep_model else None
         kept = (_pack(iteration.query.theta), _pack(reply.values)) if isinstance(reply, Answer) else (None, None)
         self._stand(rule, iteration.number, iteration.state)
         execute(
-            "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer, kind, share) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(iteration.number, reply.owner, outcome, iteration.query.id),
                 *(iteration.meeting.time, nano, model, *kept),
+                *(iteration.query.kind, iteration.query.share),
             ),
         )
         execute("DELETE FROM unanswered WHERE owner = ?", (reply.owner,))
@@ -203,14 +219,14 @@ class Checkpoint:
                 (reply.owner, reply.receipt),
             )
 
-    def _stand(self, rule: Rule[State], number: int, state: State) -> None:
+    def _stand(self, rule: BaseRule[State], number: int, state: State) -> None:
         self._connection.execute(
             "INSERT INTO position VALUES (1, ?, ?) "
             "ON CONFLICT (one) DO UPDATE SET number = excluded.number, state = excluded.state",
             (number, rule.pack(state)),
         )
 
-    def expel(self, rule: Rule[State], iteration: Iteration[Any], state: State, why: str) -> None:
+    def expel(self, rule: BaseRule[State], iteration: Iteration[Any], state: State, why: str) -> None:
         """Put the meeting on record at which an owner was caught, and the state without it: both or neither.
 
         Args:
@@ -231,20 +247,29 @@ class Checkpoint:
         """Who was caught lying, in the order of the meetings."""
         return [Expelled(*row) for row in self._select("SELECT owner, number, why FROM expelled ORDER BY number")]
 
-    def answers(self) -> list[tuple[str, FloatArray, FloatArray]]:
-        """Every answer absorbed so far, in order: whose, asked where, its numbers."""
-        rows = self._select("SELECT owner, theta, answer FROM reply WHERE outcome = 'answer' ORDER BY number")
-        if any(answer is None for _, _, answer in rows):
+    def answers(self) -> list[Told]:
+        """Every answer absorbed so far, in order: whose, what was asked, its numbers."""
+        rows = self._select(
+            "SELECT owner, theta, coalesce(kind, 'gradient'), coalesce(share, 0), answer "
+            "FROM reply WHERE outcome = 'answer' ORDER BY number"
+        )
+        if any(answer is None for *_, answer in rows):
             raise CoprivError(
                 f"the checkpoint {self._path} was begun by a version that did not keep answers",
                 remedy="start the study anew, without the owner that was caught: its answers cannot be taken out",
                 value=str(self._path),
             )
-        return [(owner, np.frombuffer(theta), np.frombuffer(answer)) for owner, theta, answer in rows]
+        return [
+            Told(owner, Ask(np.frombuffer(theta), kind, share), np.frombuffer(answer))
+            for owner, theta, kind, share, answer in rows
+        ]
 
     def log(self) -> list[Entry]:
         """Every meeting so far, in order."""
-        rows = self._select("SELECT number, owner, outcome, query, time, nano FROM reply ORDER BY number")
+        rows = self._select(
+            "SELECT number, owner, outcome, query, time, nano, coalesce(kind, 'gradient'), coalesce(share, 0) "
+            "FROM reply ORDER BY number"
+        )
         return [Entry(*row) for row in rows]
 
     def models(self) -> dict[int, FloatArray]:
@@ -294,11 +319,13 @@ class Checkpoint:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Older checkpoints name no sequels, keep receipts as NUMBER and HEAD, keep no answers, and expel nobody."""
+    """Older checkpoints name no sequels, keep receipts as NUMBER and HEAD, no answers or kinds, and expel nobody."""
     for table, column, kind in (
         ("unanswered", "sequel", "TEXT"),
         ("reply", "theta", "BLOB"),
         ("reply", "answer", "BLOB"),
+        ("reply", "kind", "TEXT"),
+        ("reply", "share", "INTEGER"),
     ):
         known = [row[1] for row in connection.execute(f"PRAGMA table_info ({table})")]
         if known and column not in known:

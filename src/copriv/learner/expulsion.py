@@ -1,8 +1,8 @@
 """Taking an owner out: the study as it would be had the owner never been on the roster.
 
 An owner that is caught lying must not leave anything behind. So the rule is set up again for the owners that are left,
-and what they have answered is absorbed again: the same answers, in the same order, each with the model at which it was
-asked for. No owner is asked or pays for anything again.
+and what they have answered is absorbed again: the same answers, in the same order, each with what was asked. No owner
+is asked or pays for anything again.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule, Ask, learn_from
 from copriv.schedule.trace import Meeting
 from copriv.vectors import FloatArray
 
 State = TypeVar("State")
 
 
-def rebuild(rule: Rule[State], names: Sequence[str], answers: Iterable[tuple[str, FloatArray, FloatArray]]) -> State:
+def rebuild(rule: AnyRule[State], names: Sequence[str], answers: Iterable[tuple[str, Ask, FloatArray]]) -> State:
     """The state that the answers of these owners lead to; those of others are left out.
 
     Args:
         rule: for these owners.
         names: the owners, in the order of the rule.
-        answers: whose, asked where, and the numbers, in the order in which they were absorbed.
+        answers: whose, what was asked, and the numbers, in the order in which they were absorbed.
     """
     places, state = {name: place for place, name in enumerate(names)}, rule.begin()
-    for owner, asked, values in answers:
+    for owner, ask, values in answers:
         if owner in places:
-            state = rule.absorb(state, places[owner], values, asked)
+            state = learn_from(rule, state, places[owner], values, ask)
     return state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from copriv.learner.agenda import Agenda
 from copriv.learner.scrutiny import Demands, check, garbage
 from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule, Ask, answer_size, learn_from, next_ask
 from copriv.schedule.trace import Meeting
 
 State = TypeVar("State")
@@ -69,7 +69,7 @@ class Session(Generic[State]):
         receipts: what earlier studies have left of each owner's ledger.
     """
 
-    rule: Rule[State]
+    rule: AnyRule[State]
     owners: Sequence[str]
     terms: str
     run: str
@@ -80,8 +80,8 @@ class Session(Generic[State]):
         """Before the first meeting."""
         return Position(0, self.rule.begin(), {})
 
-    def question(self, position: Position[State], owner: int) -> Query:
-        """What an owner is asked next: what it has not answered yet, or else a new question.
+    def question(self, position: Position[State], owner: int) -> Query | None:
+        """What an owner is asked next: what it has not answered yet, or else a new question; None if there is none.
 
         A query's id and model follow from the run and the state. So whoever was killed while a query was under way asks
         the same again under the same id, and the owner's ledger answers with the same bytes: nothing is lost, doubled
@@ -90,15 +90,17 @@ class Session(Generic[State]):
         name = self.owners[owner]
         if name in position.unanswered:
             return position.unanswered[name]
-        theta = self.rule.question(position.state, owner)
+        ask = next_ask(self.rule, position.state, owner)
+        if ask is None:
+            return None
         identity = f"{self.run}:{position.number + 1}"
         receipt = position.receipts.get(name, self.receipts.get(name))
-        return Query(identity, self.terms, name, tuple(theta.tolist()), receipt, self.rule.asks)
+        return Query(identity, self.terms, name, tuple(ask.theta.tolist()), receipt, ask.kind, ask.share)
 
     def take(self, position: Position[State], owner: int, query: Query, reply: Reply) -> tuple[Position[State], Reply]:
         """The position after a reply, and the reply as it counts: one that cannot be used is refused as garbage."""
-        demand = self.demands.get(query.owner, {}).get(query.kind)
-        checked = check(query, reply, self.rule.answer_size, demand)
+        demand = self.demands.get(query.owner, {}).get((query.kind, query.share))
+        checked = check(query, reply, answer_size(query.kind, len(query.theta)), demand)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             after = self.absorb(position, owner, query, checked)
             if after.state is position.state or self._is_sound(after.state, owner):
@@ -108,7 +110,8 @@ class Session(Generic[State]):
 
     def _is_sound(self, state: State, owner: int) -> bool:
         """Whether the model, and what the owner would be asked next, are finite."""
-        numbers = (self.rule.model(state), self.rule.question(state, owner))
+        ask = next_ask(self.rule, state, owner)
+        numbers = [self.rule.model(state), *([] if ask is None else [ask.theta])]
         return all(all(map(math.isfinite, each.tolist())) for each in numbers)
 
     def absorb(self, position: Position[State], owner: int, query: Query, reply: Reply) -> Position[State]:
@@ -116,10 +119,15 @@ class Session(Generic[State]):
         unanswered = {name: open_query for name, open_query in position.unanswered.items() if name != query.owner}
         if not isinstance(reply, Answer):
             return Position(position.number + 1, position.state, position.receipts, unanswered)
-        values, asked = np.asarray(reply.values, dtype=np.float64), np.asarray(query.theta, dtype=np.float64)
-        state = self.rule.absorb(position.state, owner, values, asked)
+        state = learn_from(self.rule, position.state, owner, np.asarray(reply.values, dtype=np.float64), ask_of(query))
         receipts = {**position.receipts, query.owner: reply.receipt}
         return Position(position.number + 1, state, receipts, unanswered)
+
+
+def ask_of(query: Query) -> Ask:
+    """What a query of training asks for, as rules know it."""
+    kind = "gradient" if query.kind == "loss" else query.kind
+    return Ask(np.asarray(query.theta, dtype=np.float64), kind, query.share)
 
 
 class OwnerPool(Protocol):
@@ -161,10 +169,16 @@ def train(
     transport: Transport,
     position: Position[State] | None = None,
 ) -> Iterator[Iteration[State]]:
-    """Train along a schedule that is known ahead, yielding after every meeting; a silent owner is waited for."""
+    """Train along a schedule that is known ahead, yielding after every meeting; a silent owner is waited for.
+
+    A meeting at which nothing is left to ask passes: it counts, and nothing is asked, charged or yielded.
+    """
     here = session.start() if position is None else position
     for meeting in meetings[here.number :]:
         query = session.question(here, meeting.owner)
+        if query is None:
+            here = replace(here, number=here.number + 1)
+            continue
         while isinstance(reply := transport.ask(query), Silence):
             pass
         here, checked = session.take(here, meeting.owner, query, reply)
@@ -179,11 +193,14 @@ def train_live(
     *,
     horizon: int,
     wasted: Callable[[], int] = lambda: 0,
+    finish: Callable[[str], None] = lambda _owner: None,
     position: Position[State] | None = None,
 ) -> Iterator[Iteration[State]]:
     """Train with whoever comes, one at a time, yielding after every meeting.
 
-    The run has `horizon` meetings, and as many more as are `wasted` until then.
+    The run has `horizon` meetings, and as many more as are `wasted` until then. An owner whom nothing is left to ask is
+    named to `finish`, which sees to it that it is met no more; such a meeting does not count, so that ids of queries
+    follow from what is on record.
 
     Whom the learner meets cannot be drawn again after a crash, so it is put on record before the owner is asked: with
     the query before, where that can be, so that nobody waits for the disk. An owner that stays silent is passed over;
@@ -195,6 +212,9 @@ def train_live(
         if meeting is None:
             return
         query = run.intend(meeting)
+        if query is None:
+            finish(session.owners[meeting.owner])
+            continue
         reply = transport.ask(query)
         if isinstance(reply, Silence):
             run.pass_over(meeting, query)
@@ -243,9 +263,12 @@ class LiveRun(Generic[State]):
             self.agenda, self.announced = Agenda(), False
         return self._whoever_comes(self.position.number + 1)
 
-    def intend(self, meeting: Meeting) -> Query:
-        """The query of this meeting, put on record together with who follows."""
+    def intend(self, meeting: Meeting) -> Query | None:
+        """The query of this meeting, put on record together with who follows; None if nothing is left to ask."""
         query = self.session.question(self.position, meeting.owner)
+        if query is None:
+            self.agenda = self.agenda.answered()
+            return None
         if not self.agenda.owners and (sequel := self.pool.ahead(self.position.number + 2)) is not None:
             self.agenda = self.agenda.announcing(sequel.owner)
         sequel_name = self.session.owners[self.agenda.owners[0]] if self.agenda.owners else None

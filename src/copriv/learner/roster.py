@@ -12,7 +12,7 @@ from copriv.errors import BadInput
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.rules.registry import resolve
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel, Owners
 from copriv.schedule.poisson import availability
 
@@ -54,12 +54,15 @@ class Roster(msgspec.Struct, frozen=True):
 
 
 def meetings_of(terms: Terms, roster: Roster) -> int:
-    """How many meetings a run has: the horizon of a rule that counts them, else until every owner has answered."""
+    """How many meetings a run has: the horizon of a rule that counts them, else until every owner has answered.
+
+    Under a menu these are the most: an owner whom nothing is left to ask is met no more.
+    """
     counts_meetings = resolve(terms.rule).counts == "meetings"
     return terms.horizon if counts_meetings else sum(hello.answers for hello in roster.owners)
 
 
-def rule_of(terms: Terms, roster: Roster, noise: NoiseModel | None = None) -> Rule[Any]:
+def rule_of(terms: Terms, roster: Roster, noise: NoiseModel | None = None) -> AnyRule[Any]:
     """The rule of the terms for these owners: their sizes, how often each is met, and what is known of their noise.
 
     Fails if the rule is not known here, or if something is missing that it needs.

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import msgspec
 
-from copriv.losses.moments import moment_count, off_diagonal_weight
+from copriv.losses.moments import off_diagonal_weight, second_moment_count
 from copriv.privacy.calibration import Calibration
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.mechanism import Mechanism
@@ -46,6 +46,10 @@ class Promised(Protocol):
         """What is asked for."""
 
     @property
+    def share(self) -> int:
+        """At which share of the training budget; 0 without a menu."""
+
+    @property
     def bound(self) -> float:
         """The most that one record may count."""
 
@@ -60,7 +64,7 @@ class Promised(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What every answer of one owner to one kind of question must be.
+    """What every answer of one owner to one kind of question, at one share, must be.
 
     Args:
         release: the record that comes with it, but for the id of the query.
@@ -73,12 +77,12 @@ class Demand:
     highest: tuple[float, ...]
 
 
-Demands = Mapping[str, Mapping[Kind, Demand]]
+Demands = Mapping[str, Mapping[tuple[Kind, int], Demand]]
 
 
-def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[Kind, Demand]:
-    """What an owner with this promise and this many records must answer, for every kind of question."""
-    return {part.kind: _demand(part, parameters, records) for part in parts}
+def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[tuple[Kind, int], Demand]:
+    """What an owner with this promise and this many records must answer, for every kind of question and its share."""
+    return {(part.kind, part.share): _demand(part, parameters, records) for part in parts}
 
 
 def _demand(part: Promised, parameters: int, records: int) -> Demand:
@@ -98,9 +102,11 @@ def _range(part: Promised, parameters: int, records: int) -> tuple[list[float], 
         return [0.0], [bound]
     if part.kind == "gradient":
         return [-bound] * parameters, [bound] * parameters
-    square, pairs = records * bound * bound, moment_count(parameters) - 2 * parameters
+    alone = part.kind == "second_moments"
+    square = bound * bound if alone else records * bound * bound
     above = off_diagonal_weight(part.sensitivity.norm) * square / 2
-    others = [above] * pairs + [records * bound] * parameters
+    others = [above] * (second_moment_count(parameters) - parameters)
+    others += [] if alone else [records * bound] * parameters
     return [0.0] * parameters + [-most for most in others], [square] * parameters + others
 
 

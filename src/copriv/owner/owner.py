@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,10 +29,15 @@ LONGEST_ID = 200
 
 
 class _Payload(msgspec.Struct, frozen=True, array_like=True):
-    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte."""
+    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte.
+
+    Kind and share say what was asked; they are not part of the answer, and older ledgers do not have them.
+    """
 
     values: tuple[float, ...]
     release: Release
+    kind: str = ""
+    share: int = 0
 
 
 class Owner:
@@ -73,7 +79,7 @@ class Owner:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
-        part = self.commitment.part(query.kind)
+        part = self.commitment.part(query.kind, query.share)
         charge, allowance = part.calibration.charge, part.allowance
         account = account_of(self._digest, part.kind)
         try:
@@ -88,12 +94,12 @@ class Owner:
 
     def _respond(self, query: Query, theta: FloatArray, part: QueryBudget) -> Reply:
         try:
-            values = self._responder.respond(theta, part.kind)
+            values = self._responder.respond(theta, part.kind, part.share)
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
         release = describe(query.id, part.calibration, part.sensitivity)
-        payload = _Payload(tuple(values.tolist()), release)
+        payload = _Payload(tuple(values.tolist()), release, part.kind, part.share)
         try:
             receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
         except QueryConflict:  # another process over the same ledger was faster: its answer is the one that leaves
@@ -108,12 +114,16 @@ class Owner:
             return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
-        if not self.commitment.allows(query.kind):
-            return self._say(query, "terms", f"the agreed terms set no budget aside for a query of kind {query.kind!r}")
+        if not self.commitment.allows(query.kind, query.share):
+            of_share = f" and share {query.share} %" if query.share else ""
+            words = f"the agreed terms set no budget aside for a query of kind {query.kind!r}{of_share}"
+            return self._say(query, "terms", words)
         if len(query.theta) != self._terms.parameters:
             return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")
         if not all(math.isfinite(value) and abs(value) <= self._terms.limit for value in query.theta):
             return self._say(query, "outside", f"the model leaves the box of {self._terms.limit:g}")
+        if query.kind == "second_moments" and any(query.theta):
+            return self._say(query, "outside", "second moments do not depend on a model: they are asked for at 0")
         if query.receipt is not None and not self._ledger.witnesses(query.receipt):
             return self._say(query, "rollback", _ROLLED_BACK)
         return None
@@ -138,13 +148,22 @@ def account_of(digest: str, kind: Kind) -> str:
     return f"{digest}:{kind}" if kind == "loss" else digest
 
 
-def read_stored(payload: bytes) -> tuple[tuple[float, ...], Release] | None:
-    """The numbers that left with an answer and the record of their release; None if this is no answer of an owner."""
+class Left(NamedTuple):
+    """What left with an answer: its numbers, the record of their release, and what was asked (as far as was kept)."""
+
+    values: tuple[float, ...]
+    release: Release
+    kind: str
+    share: int
+
+
+def read_stored(payload: bytes) -> Left | None:
+    """What left with an answer; None if this is no answer of an owner."""
     try:
         stored = msgspec.msgpack.decode(payload, type=_Payload)
     except msgspec.DecodeError:
         return None
-    return stored.values, stored.release
+    return Left(stored.values, stored.release, stored.kind, stored.share)
 
 
 def study_of(account: str) -> str:
@@ -157,4 +176,7 @@ def study_of(account: str) -> str:
 
 
 def _question(query: Query, theta: FloatArray) -> str:
-    return hashlib.sha256(account_of(query.terms, query.kind).encode() + theta.tobytes()).hexdigest()
+    """What is asked, as a hash: under a menu, kind and share are part of it."""
+    chosen = f":{query.kind}:{query.share}" if query.share else ""
+    account = account_of(query.terms, query.kind)
+    return hashlib.sha256(f"{account}{chosen}".encode() + theta.tobytes()).hexdigest()

@@ -14,8 +14,8 @@ from copriv.vectors import FloatArray
 class Responder(Protocol):
     """Turns a question into noisy numbers."""
 
-    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
-        """The noisy average gradient at θ, or whatever else may be asked for."""
+    def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
+        """The noisy average gradient at θ, or whatever else may be asked for; of a menu, at a share of the budget."""
 
 
 @final
@@ -29,9 +29,9 @@ class PrivateResponder:
         self._sample = sample
         self._promise = commitment
 
-    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+    def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """Exact sampling over the operating system's randomness; it cannot be seeded."""
-        part = self._promise.part(kind)
+        part = self._promise.part(kind, share)
         return part.calibration.mechanism.release(PrivateVector(part.exact(self._sample, theta)))
 
     def __repr__(self) -> str:

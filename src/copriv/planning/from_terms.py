@@ -12,13 +12,14 @@ from typing import Any
 from copriv.learner.roster import Roster, rule_of
 from copriv.planning.outline import Outline, evidence_for
 from copriv.planning.search import choose
-from copriv.planning.training_plan import TrainingPlan, noise_model, schedule
+from copriv.planning.training_plan import TrainingPlan, schedule
 from copriv.planning.training_spec import TrainingSpec, require_one_each
 from copriv.protocol.commitment import Commitment, make_commitments
 from copriv.protocol.meeting import Hello
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake, OwnerSample
+from copriv.rules.setting import NoiseModel
 
 
 def plan_from_terms(terms: Terms, intake: Intake, wishes: TrainingSpec) -> TrainingPlan:
@@ -33,7 +34,7 @@ def plan_from_terms(terms: Terms, intake: Intake, wishes: TrainingSpec) -> Train
     roster = Roster(tuple(map(_hello, [terms] * len(sizes), intake.owners, commitments, rates)))
     return TrainingPlan(
         terms=terms,
-        rule=rule_of(terms, roster, noise_model(commitments, intake.public)),
+        rule=rule_of(terms, roster, NoiseModel.of(commitments, intake.public)),
         commitments=commitments,
         trace=wishes.trace or schedule(setting, wishes.seed),
         public_model=None if evidence is None else evidence.model,

@@ -108,6 +108,8 @@ class Outline:
             horizon=meetings,
             step=step,
             central=spec.central.value,
+            shares=entry.shares,
+            kinds=entry.kinds,
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
         )
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)

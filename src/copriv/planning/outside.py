@@ -16,7 +16,7 @@ from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
-from copriv.losses.moments import pack_moments
+from copriv.losses.moments import pack_moments, pack_second_moments
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient, gradient_norms
@@ -26,9 +26,9 @@ from copriv.planning.tuning import some_rows
 from copriv.protocol.terms import RANGES
 from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule, Ask, learn_from, next_ask
 from copriv.rules.setting import NoiseModel, Owners
-from copriv.schedule.poisson import draw, likely_answers, until_spent
+from copriv.schedule.poisson import draw, in_rounds, likely_answers, until_spent
 from copriv.schedule.trace import Trace
 from copriv.simulation.quadratic import draw_unit_noise
 from copriv.vectors import FloatArray
@@ -51,7 +51,7 @@ def settle_outside(outline: Outline, entry: RuleEntry) -> Setting:
     return outline.setting(entry.name, answers, clip=_clip(outline, entry), step=step, horizon=horizon)
 
 
-def build_outside(setting: Setting, noise: NoiseModel) -> Rule[Any]:
+def build_outside(setting: Setting, noise: NoiseModel) -> AnyRule[Any]:
     """The rule at a setting, as its entry makes it."""
     owners = Owners(setting.records, setting.answers, setting.by_clock)
     return resolve(setting.terms.rule).make(setting.terms, owners, noise)
@@ -61,9 +61,9 @@ def expect_outside(setting: Setting, evidence: PublicEvidence, seed: int) -> For
     """Mean and deviation of ψ over some runs on the public rows, and the standard error of the mean."""
     rows, objective = some_rows(evidence.sample, setting.terms.horizon), evidence.objective
     best = objective.fitness(rows, minimise(objective, rows))
-    noise = NoiseModel(setting.noise_std, setting.clip, setting.norm, evidence.sample)
+    noise = setting.noise_model(evidence.sample)
     rule, chance = build_outside(setting, noise), seeded(seed, "outside")
-    models = (_play(rule, setting, rows, chance) for _ in range(_RUNS))
+    models = (_play(rule, setting, rows, noise, chance) for _ in range(_RUNS))
     psi = np.asarray([relative_fitness(objective.fitness(rows, theta), best) for theta in models])
     spread, mean = float(psi.std(ddof=1)), max(float(psi.mean()), float(np.finfo(float).tiny))
     told = f"{_RUNS} runs were simulated on the public rows, which play every owner"
@@ -98,27 +98,34 @@ def _clip(outline: Outline, entry: RuleEntry) -> float:
     return float(f"{max(float(np.quantile(np.concatenate(lengths), _CLIP_QUANTILE)), 1e-9):.2e}")
 
 
-def _play(rule: Rule[Any], setting: Setting, rows: Sample, chance: np.random.Generator) -> FloatArray:
+def _play(
+    rule: AnyRule[Any], setting: Setting, rows: Sample, model: NoiseModel, chance: np.random.Generator
+) -> FloatArray:
     """The model of one run; an owner that has given its answers says nothing."""
     state, left = rule.begin(), list(setting.answers)
     for meeting in _meetings(setting, chance):
         owner = meeting.owner
-        if left[owner] > 0:
+        ask = next_ask(rule, state, owner) if left[owner] > 0 else None
+        if ask is not None:
             left[owner] -= 1
-            exact = _answer(setting, rows, owner, rule.question(state, owner))
+            exact = _answer(setting, rows, owner, ask)
             noise = draw_unit_noise(setting.mechanism, exact.shape, chance)
-            state = rule.absorb(state, owner, exact + setting.noise_std[owner] * noise)
+            state = learn_from(rule, state, owner, exact + model.std_of(owner, ask) * noise, ask)
     return rule.model(state)
 
 
 def _meetings(setting: Setting, chance: np.random.Generator) -> Trace:
     if resolve(setting.terms.rule).counts == "meetings":
         return draw(setting.by_clock, setting.terms.horizon, chance)
+    if setting.terms.shares and setting.rates is None:
+        return in_rounds(setting.answers, chance)
     return until_spent(setting.by_clock, setting.answers, chance)
 
 
-def _answer(setting: Setting, rows: Sample, owner: int, asked: FloatArray) -> FloatArray:
+def _answer(setting: Setting, rows: Sample, owner: int, ask: Ask) -> FloatArray:
     """What an owner would say without noise, if its records were like the public rows."""
-    if setting.terms.kind == "moments":
+    if ask.kind == "moments":
         return pack_moments(rows, setting.norm) * (setting.records[owner] / rows.records)
-    return clipped_average_gradient(setting.terms.objective().loss, rows, asked, setting.clip, setting.norm)
+    if ask.kind == "second_moments":
+        return pack_second_moments(rows, setting.norm)
+    return clipped_average_gradient(setting.terms.objective().loss, rows, ask.theta, setting.clip, setting.norm)

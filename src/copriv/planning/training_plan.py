@@ -25,10 +25,10 @@ from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
 from copriv.rules.newton import NewtonRule
 from copriv.rules.registry import resolve
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
 from copriv.rules.statistics import StatisticsRule
-from copriv.schedule.poisson import draw, until_spent
+from copriv.schedule.poisson import draw, in_rounds, until_spent
 from copriv.schedule.trace import Trace
 from copriv.vectors import FloatArray
 
@@ -40,7 +40,7 @@ class TrainingPlan:
     """Ready to run; `predicted` is the ψ that is forecast, NaN where nothing is, and `candidate` where it is from."""
 
     terms: Terms
-    rule: Rule[Any]
+    rule: AnyRule[Any]
     commitments: tuple[Commitment, ...]
     trace: Trace
     public_model: FloatArray | None
@@ -80,25 +80,25 @@ def plan_candidate(outline: Outline, candidate: Candidate) -> TrainingPlan:
 
 
 def schedule(setting: Setting, seed: int) -> Trace:
-    """T meetings where they are what counts, whoever comes; else until every owner has given its answers."""
+    """T meetings where they are what counts, whoever comes; else until every owner has given its answers.
+
+    Under a menu owners that are always there are met in rounds, so that a rule can look before it asks on.
+    """
     stream = seeded(seed, "schedule")
     if resolve(setting.terms.rule).counts == "meetings":
         return draw(setting.by_clock, setting.terms.horizon, stream)
+    if setting.terms.shares and setting.rates is None:
+        return in_rounds(setting.answers, stream)
     return until_spent(setting.by_clock, setting.answers, stream)
 
 
-def noise_model(commitments: tuple[Commitment, ...], public: Sample | None) -> NoiseModel:
-    """What a rule may know of the owners' noise, and the public rows."""
-    return NoiseModel(_noise_std(commitments), commitments[0].clip, commitments[0].norm, public)
-
-
-def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> Rule[Any]:
+def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> AnyRule[Any]:
     """The rule at a setting; one from outside is built as its entry says."""
     make = _RULES.get(setting.terms.rule)
     if make is not None:
         return make(outline, setting, commitments)
     public = None if outline.evidence is None else outline.evidence.sample
-    return build_outside(setting, noise_model(commitments, public))
+    return build_outside(setting, NoiseModel.of(commitments, public))
 
 
 def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule:
@@ -126,7 +126,7 @@ def _statistics(_outline: Outline, setting: Setting, commitments: tuple[Commitme
     )
 
 
-_RULES: Mapping[str, Callable[[Outline, Setting, tuple[Commitment, ...]], Rule[Any]]] = {
+_RULES: Mapping[str, Callable[[Outline, Setting, tuple[Commitment, ...]], AnyRule[Any]]] = {
     "newton": _newton,
     "statistics": _statistics,
     "averaged": lambda _outline, setting, _commitments: setting.averaged(),

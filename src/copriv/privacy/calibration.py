@@ -6,6 +6,9 @@ The scale is the smallest at which the price that OpenDP quotes for one answer, 
 A calibration may have only a portion of what the guarantee allows, so that other answers can have the rest. Portions
 are fractions and what they come to is rounded down to whole billionths: portions that add up to 1 never come to more
 than the whole.
+
+An answer may also be given a share of what a calibration has, in whole per cents (`calibrate_share`): shares that add
+up to 100 per cent never cost more than the calibration's budget.
 """
 
 from __future__ import annotations
@@ -85,6 +88,25 @@ def calibrate(
             value=accountant,
         )
     return _gaussian(guarantee, answers, sensitivity, parameters, accountant, portion)
+
+
+def calibrate_share(whole: Calibration, share: int, *, sensitivity: Sensitivity, parameters: int) -> Calibration:
+    """Noise for one answer that costs at most so many per cents of a budget; its `answers` is how many such fit.
+
+    The budget stays the whole one: all answers that have a share of it are charged to it.
+    """
+    part = Amount(whole.budget.nano * share // 100, whole.budget.measure)
+    if not 0 < share <= 100 or part.nano == 0:
+        raise BadGuarantee(
+            f"{share} per cent of {whole.budget.words} leaves less than a billionth for an answer",
+            remedy="raise epsilon, or take the smallest shares off the menu",
+            value=share,
+        )
+    if whole.guarantee.pure:
+        mechanism, charge = _fit(Laplace, _laplace_scale(sensitivity, part), part, sensitivity, parameters)
+    else:
+        mechanism, charge = _fit(Gaussian, _gaussian_scale(sensitivity, part), part, sensitivity, parameters)
+    return Calibration(whole.guarantee, 100 // share, mechanism, charge, whole.budget, whole.accountant)
 
 
 def expected_noise_std(

@@ -9,7 +9,8 @@ record clipped in floating point may exceed C by a factor 1 + 4(p + 8)u. Hence
     Δ = 2C(1 + 4(p + 8)u) (1/n + γ),
 
 which is 2C/n to about seven digits for a quarter of a million records. An average of losses, each held within [0, B],
-needs no overshoot, because a comparison does not round: Δ = B(1/n + 2γ). docs/theory/sensitivity.md has the proofs.
+needs no overshoot, because a comparison does not round: Δ = B(1/n + 2γ). The average of xxᵀ has a length in its norm
+that rows of bounded length cannot exceed. docs/theory/sensitivity.md has the proofs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from copriv.vectors import BLOCK, Norm
 
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 2.0**-1000
+# A product of two numbers, its weight, and the rounding of the weight itself.
+_ROUNDINGS_OF_A_PRODUCT = 3
 # Owners let records in whose lengths exceed their bounds by a billionth (`protocol.commitment`).
 RECORD_ROUNDING = 1 + 1e-9
 
@@ -69,11 +72,11 @@ def of_average_value(*, bound: float, records: int, norm: Norm) -> Sensitivity:
     return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
 
 
-def _summation_error(records: int) -> float:
-    """γ: the relative error of a blocked sum of so many records, and of its division by their number."""
+def _summation_error(records: int, *, further: int = 0) -> float:
+    """γ: the relative error of a blocked sum of so many records, of its division by their number, and what is said."""
     if records < 1:
         raise BadInput(f"{records} records", remedy="an owner needs at least one record", value=records)
-    roundings = BLOCK + math.ceil(records / BLOCK) + 2
+    roundings = BLOCK + math.ceil(records / BLOCK) + 2 + further
     return roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
 
 
@@ -100,6 +103,28 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
     gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
     overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
     return Sensitivity((exact + 2 * length * records * gamma) * overshoot * (1 + 16 * _UNIT_ROUNDOFF), norm)
+
+
+def of_second_moments(*, row_norm: float, records: int, parameters: int, norm: Norm) -> Sensitivity:
+    """Sensitivity of the packed average of xxᵀ (`losses.moments`) under replace-one, for ‖x‖₂ ≤ r.
+
+    Exactly it is r²√2/n in L2, and r²√(p(p + 3)/2)/n in L1. The average is computed in blocks, so each computed one is
+    within γ times the longest contribution of one record. docs/theory/sensitivity.md has the proof.
+
+    >>> round(of_second_moments(row_norm=1.0, records=1000, parameters=9, norm=Norm.L2).value * 1000, 6)
+    1.414214
+    >>> round(of_second_moments(row_norm=2.0, records=1000, parameters=9, norm=Norm.L1).value * 1000, 6)
+    29.393877
+    """
+    if not (math.isfinite(row_norm) and row_norm > 0):
+        raise BadInput(f"rows up to {row_norm}", remedy="give a finite length greater than 0", value=row_norm)
+    if parameters < 1:
+        raise BadInput(f"{parameters} features", remedy="give at least one", value=parameters)
+    gamma = _summation_error(records, further=_ROUNDINGS_OF_A_PRODUCT)
+    length = 1.0 if norm is Norm.L2 else math.sqrt(parameters * (parameters + 3)) / 2
+    exact = row_norm**2 * length * (math.sqrt(2) / records + 2 * gamma)
+    overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
+    return Sensitivity(exact * overshoot * (1 + 16 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
 
 
 def _change_of_moments(parameters: int, norm: Norm) -> tuple[float, float]:

@@ -5,13 +5,16 @@ set one without the other. The same goes for the bound on each record's loss in 
 
 A promise has a part for every kind of question that the terms allow, and each part has its own portion of what the
 guarantee allows. What training asks for, gradients or moments, has what the others leave.
+
+Where the terms have a menu, training has a part for every kind and share on it. All of them are paid for from one
+budget: an owner answers as long as the shares that were asked for fit into it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
@@ -20,14 +23,21 @@ import numpy as np
 
 from copriv.errors import BadInput
 from copriv.losses.loss import Loss
-from copriv.losses.moments import moment_count, pack_moments
+from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, second_moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.calibration import Calibration, calibrate, expected_noise_std, mechanism_norm
+from copriv.privacy.calibration import Calibration, calibrate, calibrate_share, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.privacy.sensitivity import RECORD_ROUNDING, Sensitivity, of_average_gradient, of_average_value, of_moments
+from copriv.privacy.sensitivity import (
+    RECORD_ROUNDING,
+    Sensitivity,
+    of_average_gradient,
+    of_average_value,
+    of_moments,
+    of_second_moments,
+)
 from copriv.privacy.weakness import weakness
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
@@ -41,8 +51,9 @@ Exact: TypeAlias = Callable[[Sample, FloatArray], FloatArray]
 class QueryBudget:
     """One kind of question: its exact answer, how far one record can move it, and the noise that hides this.
 
-    `bound` is the most that one record may count: the clip of a gradient, the bound of a loss. What `exact` returns is
-    to be sealed at once by whoever calls.
+    `bound` is the most that one record may count: the clip of a gradient, the bound of a loss, the length of a row.
+    What `exact` returns is to be sealed at once by whoever calls. `share` is the per cent of the training budget that
+    an answer may cost; 0 without a menu.
     """
 
     kind: Kind
@@ -50,11 +61,12 @@ class QueryBudget:
     sensitivity: Sensitivity
     calibration: Calibration
     exact: Exact = field(repr=False, compare=False)
+    share: int = 0
 
     @property
     def allowance(self) -> Amount:
-        """The price of all the promised answers of this kind, and of not one more."""
-        return self.calibration.charge * self.calibration.answers
+        """The price of all the promised answers of this kind, and of not one more; of a menu, the training budget."""
+        return self.calibration.budget if self.share else self.calibration.charge * self.calibration.answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,9 @@ class Commitment:
 
     `row_norm` and `target_bound` are what the terms say of every record; within them no gradient can overflow, and none
     can be too short to be clipped. `sensitivity` and `calibration` are those of what training asks for (`main`);
-    `further` has the parts for all other kinds of questions.
+    `further` has the parts for all other kinds of questions. With a menu, `calibration` is that of one gradient for the
+    whole training budget, but for its number of answers, `whole_moments` that of second moments, and `menu` has the
+    parts that may be asked for.
     """
 
     objective: Objective
@@ -75,30 +89,47 @@ class Commitment:
     calibration: Calibration
     further: tuple[QueryBudget, ...] = ()
     main: Kind = "gradient"
+    menu: tuple[QueryBudget, ...] = ()
+    whole_moments: Calibration | None = None
 
     @property
     def parts(self) -> tuple[QueryBudget, ...]:
         """Everything that may be asked for, what training needs first."""
+        if self.menu:
+            return (*self.menu, *self.further)
         return (QueryBudget(self.main, self.clip, self.sensitivity, self.calibration, self.exact_answer), *self.further)
 
     @property
     def budget(self) -> Amount:
         """The most that all parts together may cost; within what the guarantee allows."""
-        return Amount(sum(part.calibration.budget.nano for part in self.parts), self.calibration.budget.measure)
+        further = sum(part.calibration.budget.nano for part in self.further)
+        return Amount(self.calibration.budget.nano + further, self.calibration.budget.measure)
 
-    def allows(self, kind: Kind) -> bool:
-        """Whether anything was set aside for such questions."""
-        return any(part.kind == kind for part in self.parts)
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """The shares on the menu; none without."""
+        return tuple(sorted({part.share for part in self.menu}))
 
-    def part(self, kind: Kind) -> QueryBudget:
-        """What is promised for one kind of question."""
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds on the menu; none without."""
+        return tuple(dict.fromkeys(part.kind for part in self.menu))
+
+    def allows(self, kind: Kind, share: int = 0) -> bool:
+        """Whether anything was set aside for such questions; of a menu, at such a share."""
+        return any((part.kind, part.share) == (kind, share) for part in self.parts)
+
+    def part(self, kind: Kind, share: int = 0) -> QueryBudget:
+        """What is promised for one kind of question; of a menu, at one share."""
         for part in self.parts:
-            if part.kind == kind:
+            if (part.kind, part.share) == (kind, share):
                 return part
+        of_share = f" at a share of {share} %" if share else ""
+        allowed = dict.fromkeys(part.kind + (f" at {part.share} %" if part.share else "") for part in self.parts)
         raise BadInput(
-            f"nothing is promised for questions of kind {kind!r}",
-            remedy=f"ask for {' or '.join(part.kind for part in self.parts)}, or agree on terms that allow it",
-            value=kind,
+            f"nothing is promised for questions of kind {kind!r}{of_share}",
+            remedy=f"ask for {' or '.join(allowed)}, or agree on terms that allow it",
+            value=(kind, share) if share else kind,
         )
 
     def require_bounded(self, sample: Sample) -> None:
@@ -121,10 +152,15 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedNoise:
-    """What owners' commitments will be like: the clip that they keep, and each owner's noise on one training answer."""
+    """What owners' commitments will be like: the clip that they keep, and each owner's noise on one training answer.
+
+    With a menu the noise is that of a gradient for the whole training budget, and `second_moments_std` that of second
+    moments; without, there is none.
+    """
 
     clip: float
     noise_std: tuple[float, ...]
+    second_moments_std: tuple[float, ...] = ()
 
 
 def make_commitment(
@@ -138,14 +174,18 @@ def make_commitment(
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(
         guarantee,
-        answers=answers,
+        answers=1 if terms.shares else answers,
         sensitivity=sensitivity,
         parameters=numbers,
         accountant=accountant,
         portion=_portion_of_training(further),
     )
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
-    return Commitment(objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity, calibration, parts, main)
+    bounds = (objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity)
+    if not terms.shares:
+        return Commitment(*bounds, calibration, parts, main)
+    menu, whole_moments = _menu(terms, objective, clip, sensitivity, calibration, records)
+    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, whole_moments)
 
 
 def make_commitments(
@@ -176,20 +216,27 @@ def expect_noise(
     For whoever forecasts and has thousands of owners to think of; owners alike are worked out once.
     """
     made = {owner: _expect_noise(terms, *owner, accountant) for owner in set(owners)}
-    return ExpectedNoise(made[owners[0]][0], tuple(made[owner][1] for owner in owners))
+    squares = tuple(made[owner][2] for owner in owners) if "second_moments" in terms.kinds else ()
+    return ExpectedNoise(made[owners[0]][0], tuple(made[owner][1] for owner in owners), squares)
 
 
 def _expect_noise(
     terms: Terms, records: int, guarantee: Guarantee, answers: int, accountant: Accountant
-) -> tuple[float, float]:
-    """The clip, and the deviation of the noise on one training answer."""
+) -> tuple[float, float, float]:
+    """The clip, the deviation of the noise on one training answer, and that of second moments if they are asked for."""
     objective, norm = terms.objective(), mechanism_norm(guarantee)
     of_kind = _moments if terms.kind == "moments" else _gradients
     portion = _portion_of_training(_further_questions(terms, objective, records, norm))
     clip, sensitivity, _ = of_kind(terms, objective, records, norm)
-    return clip, expected_noise_std(
-        guarantee, answers=answers, sensitivity=sensitivity, accountant=accountant, portion=portion
+    noise_std = partial(
+        expected_noise_std,
+        guarantee,
+        answers=1 if terms.shares else answers,
+        accountant=accountant,
+        portion=portion,
     )
+    squares = noise_std(sensitivity=_of_squares(terms, records, norm)) if "second_moments" in terms.kinds else 0.0
+    return clip, noise_std(sensitivity=sensitivity), squares
 
 
 def calibrate_gradients(
@@ -230,6 +277,48 @@ def _moments(terms: Terms, objective: Objective, records: int, norm: Norm) -> tu
         )
     sensitivity = of_moments(records=records, parameters=terms.parameters, norm=norm)
     return terms.row_norm, sensitivity, moment_count(terms.parameters)
+
+
+def _of_squares(terms: Terms, records: int, norm: Norm) -> Sensitivity:
+    """How far one record can move the average of xxᵀ."""
+    return of_second_moments(row_norm=terms.row_norm, records=records, parameters=terms.parameters, norm=norm)
+
+
+def _menu(
+    terms: Terms, objective: Objective, clip: float, of_gradient: Sensitivity, whole: Calibration, records: int
+) -> tuple[tuple[QueryBudget, ...], Calibration | None]:
+    """A part for every kind and share on the menu, and the noise of second moments for the whole training budget."""
+    norm, parameters = of_gradient.norm, terms.parameters
+    gradient = partial(_clipped_gradient, objective.loss, clip, norm)
+    parts = [
+        QueryBudget(
+            "gradient",
+            clip,
+            of_gradient,
+            calibrate_share(whole, share, sensitivity=of_gradient, parameters=parameters),
+            gradient,
+            share,
+        )
+        for share in terms.shares
+    ]
+    if "second_moments" not in terms.kinds:
+        return tuple(parts), None
+    sensitivity = _of_squares(terms, records, norm)
+    calibrated = partial(calibrate_share, whole, sensitivity=sensitivity, parameters=second_moment_count(parameters))
+    squares = partial(_second_moments, norm)
+    parts += [
+        QueryBudget("second_moments", terms.row_norm, sensitivity, calibrated(share), squares, share)
+        for share in terms.shares
+    ]
+    return tuple(parts), calibrated(100)
+
+
+def _clipped_gradient(loss: Loss, clip: float, norm: Norm, sample: Sample, theta: FloatArray) -> FloatArray:
+    return clipped_average_gradient(loss, sample, theta, clip, norm)
+
+
+def _second_moments(norm: Norm, sample: Sample, _theta: FloatArray) -> FloatArray:
+    return pack_second_moments(sample, norm)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from copriv.privacy.release import Release
 from copriv.protocol.text import is_plain
 
 Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"]
-Kind = Literal["gradient", "moments", "loss"]
+Kind = Literal["gradient", "moments", "loss", "second_moments"]
 
 LONGEST_TEXT = 500
 
@@ -25,7 +25,8 @@ LONGEST_TEXT = 500
 class Query(msgspec.Struct, frozen=True, tag="query"):
     """The learner asks an owner for its average gradient or loss at θ, or for moments; its id makes repeating free.
 
-    The receipt is the newest one that the learner holds from this owner.
+    The receipt is the newest one that the learner holds from this owner. The share is the per cent of the training
+    budget that the learner has chosen from the menu of the terms; 0 where there is none.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Query(msgspec.Struct, frozen=True, tag="query"):
     theta: tuple[float, ...]
     receipt: str | None = None
     kind: Kind = "gradient"
+    share: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):

@@ -20,7 +20,7 @@ from copriv.protocol.terms import Terms
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "study": ("format", "name", "learner", "records", "public_rows", "public_source"),
     "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
-    "privacy": ("epsilon", "delta", "answers", "clip"),
+    "privacy": ("epsilon", "delta", "answers", "shares", "kinds", "clip"),
     "learning": ("rule", "asks", "mechanisms", "horizon", "step", "central"),
     "meetings": ("meeting", "clock"),
     "evaluation": ("evaluations", "evaluation_share", "loss_bound"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -49,6 +50,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "records": (0, 10**12),
     "public_rows": (0, 10**12),
 }
+# What a learner may choose from a menu, in this order, and how many shares a menu may have.
+MENU_KINDS = ("gradient", "second_moments")
+MOST_SHARES = 20
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
@@ -75,8 +79,8 @@ _MEANT: Mapping[str, _Meant] = {
     "statistics": _Meant("moments", "asked"),
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
-# What terms of earlier versions did not have: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary"))
+# What terms of earlier versions did not have, left out where it is empty: they keep their digest.
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds"))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +116,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         asks: what training asks for, gradient or moments; empty where the name of the rule says it (`kind`).
         mechanisms: whether an owner takes any mechanism or the one asked for; empty where the rule's name says it.
         summary: SHA-256 of what the study file says of its public rows; empty if it says nothing.
+        shares: a menu: the shares of an owner's training budget, in whole per cents, that the learner may choose from
+            for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
+            and `answers` is only the most answers of an owner.
+        kinds: likewise what the learner may ask for: gradient, and second_moments if they are on the menu.
         format: of the terms.
     """
 
@@ -144,6 +152,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     asks: str = ""
     mechanisms: str = ""
     summary: str = ""
+    shares: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -161,6 +171,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
         _require_evaluation(self)
+        _require_menu(self)
         _require_loss(self.loss)
 
     @property
@@ -266,6 +277,26 @@ def _require_texts(terms: Terms) -> None:
                 remedy="give its SHA-256, in 64 hexadecimal digits",
                 value=digest,
             )
+
+
+def _require_menu(terms: Terms) -> None:
+    """A menu has shares and kinds, each written in one way only; or there is none."""
+    if not terms.shares and not terms.kinds:
+        return
+    ascending = all(one < other for one, other in pairwise(terms.shares))
+    within = all(1 <= share <= 100 for share in terms.shares)
+    if not (0 < len(terms.shares) <= MOST_SHARES and ascending and within):
+        raise BadInput(
+            f"the shares of the menu are {plain(str(list(terms.shares)[: MOST_SHARES + 1]))}",
+            remedy=f"give 1 to {MOST_SHARES} different whole per cents from 1 to 100, the smallest first",
+            value=terms.shares,
+        )
+    if terms.kinds not in (MENU_KINDS[:1], MENU_KINDS) or terms.kind != "gradient":
+        raise BadInput(
+            f"the kinds of the menu are {plain(str(list(terms.kinds)[:5]))}, and training asks for {terms.kind}",
+            remedy=f"give {MENU_KINDS[0]} alone, or {' and '.join(MENU_KINDS)}, with training that asks for gradients",
+            value=terms.kinds,
+        )
 
 
 def _require_evaluation(terms: Terms) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from copriv.errors import ProtocolError
+from copriv.losses.moments import moment_count
 from copriv.protocol.messages import Answer, Query, Refusal, Reply
 
 # What a decoder may say of bytes that are no message: also invalid text, and nesting without end.
@@ -28,6 +29,15 @@ def largest_query(parameters: int) -> int:
     4346
     """
     return 4096 + 25 * parameters
+
+
+def largest_reply(parameters: int, *, squares: bool = False) -> int:
+    """No reply under terms with so many parameters has more bytes; with squares where products may be asked for.
+
+    >>> largest_reply(10), largest_reply(10, squares=True)
+    (4346, 5721)
+    """
+    return largest_query(moment_count(parameters) if squares else parameters)
 
 
 def encode(message: Query | Answer | Refusal) -> bytes:

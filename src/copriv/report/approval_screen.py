@@ -18,6 +18,7 @@ from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain, quoted, squeezed
 from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.menu import menu_rows
 from copriv.report.study_sheet import study_rows
 from copriv.report.warning import warn
 from copriv.runtime.owner_joining import Proposal
@@ -76,7 +77,9 @@ def origin_rows(terms: Terms) -> list[tuple[str, str]]:
 
 def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     """Everything that may leave: one row for each kind of question, taken from the promise itself."""
-    return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
+    menu = menu_rows(commitment, parameters) if commitment.menu else []
+    others = [part for part in commitment.parts if not part.share]
+    return [*menu, *(("you answer", _part(part, commitment, parameters)) for part in others)]
 
 
 def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:

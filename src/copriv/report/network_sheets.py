@@ -46,7 +46,7 @@ def show_joint(told: JointFigures) -> None:
         )
     for out in told.expelled:
         console.print(f"{out.owner} was expelled ({out.taken_out} of its answers taken out): {out.why}", markup=False)
-    if told.meetings < told.horizon:
+    if told.meetings < told.horizon and not any(entry.menu for entry in told.spent):
         console.print(
             f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
             style="bold",

@@ -11,14 +11,14 @@ from typing import Any, Literal, TypeAlias
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.protocol.terms import RULE_NAME, Terms
-from copriv.rules.rule import Asks, Rule
+from copriv.rules.rule import AnyRule, AskedKind, Asks
 from copriv.rules.setting import NoiseModel, Owners
 
 # A study ends after the meetings of its horizon, or when every owner has given its answers.
 Counts = Literal["meetings", "answers"]
 # What a rule cannot do without: public rows, the deviations of the owners' noise, a step.
 Need = Literal["public", "noise", "step"]
-Build: TypeAlias = Callable[[Terms, Owners, NoiseModel | None, Sample | None], Rule[Any]]
+Build: TypeAlias = Callable[[Terms, Owners, NoiseModel | None, Sample | None], AnyRule[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,9 @@ class RuleEntry:
         clip: the most that one record's gradient counts, where the user does not say; None for one chosen on public
             rows.
         step: the rule's step, where the user does not say; None if it has none.
+        chooses: whether it can choose kind and share of each question from a menu (`rules.rule.ChoosingRule`).
+        shares: the shares that its menu has where a study is planned, in per cents; with `chooses` alone.
+        kinds: likewise the kinds.
     """
 
     name: str
@@ -50,6 +53,9 @@ class RuleEntry:
     answers: int = 1
     clip: float | None = None
     step: float | None = None
+    chooses: bool = False
+    shares: tuple[int, ...] = ()
+    kinds: tuple[AskedKind, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.match(RULE_NAME, self.name) or self.name == "auto":
@@ -66,6 +72,12 @@ class RuleEntry:
             raise BadInput(
                 f"the rule {self.name!r} wants {self.answers} answers", remedy="want at least 1", value=self.answers
             )
+        if bool(self.shares) != bool(self.kinds) or (self.shares and not self.chooses):
+            raise BadInput(
+                f"the rule {self.name!r} has a menu of shares {self.shares} and kinds {self.kinds}",
+                remedy="give both, for a rule that chooses, or neither",
+                value=self.shares,
+            )
         for what, value in (("clip", self.clip), ("step", self.step)):
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise BadInput(
@@ -78,7 +90,7 @@ class RuleEntry:
         """Whether the rule can do a loss."""
         return not self.losses or loss in self.losses
 
-    def make(self, terms: Terms, owners: Owners, noise: NoiseModel | None = None) -> Rule[Any]:
+    def make(self, terms: Terms, owners: Owners, noise: NoiseModel | None = None) -> AnyRule[Any]:
         """The rule of these terms for these owners; fails if something is missing that it needs."""
         self._require(terms, noise)
         return self.build(terms, owners, noise, None if noise is None else noise.public)
@@ -89,6 +101,12 @@ class RuleEntry:
                 f"the terms ask for {terms.kind}, and the rule {self.name!r} learns from {self.asks}",
                 remedy="draft the study again with this version of the rule",
                 value=terms.kind,
+            )
+        if terms.shares and not self.chooses:
+            raise BadInput(
+                f"the terms have a menu, and the rule {self.name!r} does not choose from one",
+                remedy="draft the study again with this version of the rule",
+                value=terms.shares,
             )
         if not self.suits(terms.loss):
             raise BadInput(

@@ -1,38 +1,47 @@
-"""What a rule is: where to ask the next question, and how an answer changes the state."""
+"""What a rule is: where to ask the next question, and how an answer changes the state.
+
+Most rules ask every owner for the same, at one price (`Rule`). A rule that chooses from a menu says of each question
+what is asked for and at which share of the owner's training budget (`ChoosingRule`). `next_ask`, `learn_from` and
+`answer_size` treat both alike.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from copriv.losses.moments import moment_count, second_moment_count
 from copriv.vectors import FloatArray
 
 State = TypeVar("State")
 Asks = Literal["gradient", "moments"]
+AskedKind = Literal["gradient", "moments", "second_moments"]
 
 
-class Rule(Protocol[State]):
-    """A pure description of training; the state is all there is to remember."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """What an owner is asked: at which model, for what, and at which share of its training budget.
+
+    Args:
+        theta: the model; all zeros where the answer does not depend on one.
+        kind: what is asked for.
+        share: in per cents, from the menu of the terms; 0 where there is none.
+    """
+
+    theta: FloatArray
+    kind: AskedKind = "gradient"
+    share: int = 0
+
+
+class BaseRule(Protocol[State]):
+    """What all rules have in common: the state is all there is to remember."""
 
     @property
     def name(self) -> str:
         """What people call the rule."""
 
-    @property
-    def asks(self) -> Asks:
-        """For what the owners are asked."""
-
-    @property
-    def answer_size(self) -> int:
-        """How many numbers an answer has."""
-
     def begin(self) -> State:
         """The state before the first meeting."""
-
-    def question(self, state: State, owner: int) -> FloatArray:
-        """The model at which the owner met next is asked."""
-
-    def absorb(self, state: State, owner: int, answer: FloatArray, asked: FloatArray | None = None) -> State:
-        """The state after the owner's answer; `asked` is where, if not where the owner would be asked now."""
 
     def model(self, state: State) -> FloatArray:
         """The model so far."""
@@ -42,3 +51,59 @@ class Rule(Protocol[State]):
 
     def unpack(self, data: bytes) -> State:
         """The state again, to the last bit."""
+
+
+class Rule(BaseRule[State], Protocol[State]):
+    """A pure description of training, in which every answer costs the same."""
+
+    @property
+    def asks(self) -> Asks:
+        """For what the owners are asked."""
+
+    @property
+    def answer_size(self) -> int:
+        """How many numbers an answer has."""
+
+    def question(self, state: State, owner: int) -> FloatArray:
+        """The model at which the owner met next is asked."""
+
+    def absorb(self, state: State, owner: int, answer: FloatArray, asked: FloatArray | None = None) -> State:
+        """The state after the owner's answer; `asked` is where, if not where the owner would be asked now."""
+
+
+@runtime_checkable
+class ChoosingRule(BaseRule[State], Protocol[State]):
+    """A pure description of training that chooses kind and share of each question from the menu of the terms."""
+
+    def ask(self, state: State, owner: int) -> Ask | None:
+        """What the owner met next is asked; None if nothing is left to ask it, now and later."""
+
+    def learn(self, state: State, owner: int, answer: FloatArray, ask: Ask) -> State:
+        """The state after the owner's answer to what it was asked, however long ago."""
+
+
+AnyRule: TypeAlias = Rule[State] | ChoosingRule[State]
+
+
+def next_ask(rule: AnyRule[State], state: State, owner: int) -> Ask | None:
+    """What the owner met next is asked, by any rule; None if nothing is left to ask it."""
+    if isinstance(rule, ChoosingRule):
+        return rule.ask(state, owner)
+    return Ask(rule.question(state, owner), rule.asks)
+
+
+def learn_from(rule: AnyRule[State], state: State, owner: int, answer: FloatArray, ask: Ask) -> State:
+    """The state after the owner's answer to what it was asked, by any rule."""
+    if isinstance(rule, ChoosingRule):
+        return rule.learn(state, owner, answer, ask)
+    return rule.absorb(state, owner, answer, ask.theta)
+
+
+def answer_size(kind: str, parameters: int) -> int:
+    """How many numbers an answer of a kind has, for models of so many.
+
+    >>> [answer_size(kind, 4) for kind in ("gradient", "moments", "second_moments", "loss")]
+    [4, 14, 10, 1]
+    """
+    sizes = {"moments": moment_count(parameters), "second_moments": second_moment_count(parameters), "loss": 1}
+    return sizes.get(kind, parameters)

@@ -45,7 +45,7 @@ class Evaluator:
             reply = self._patiently(query)
             if reply is None:
                 continue
-            checked = check(query, reply, 1, learning.demands[name].get("loss"))
+            checked = check(query, reply, 1, learning.demands[name].get(("loss", 0)))
             if isinstance(checked, Answer):
                 answers.append(checked)
                 keep_receipt(self.receipts, trained.roster, checked)

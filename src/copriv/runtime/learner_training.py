@@ -24,7 +24,7 @@ from copriv.protocol.messages import Answer, Refusal
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.rules.registry import resolve
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
 from copriv.runtime.events import Answered, Met, Progress, Refused
 from copriv.runtime.network_events import Began, Finished, TellNetwork
@@ -81,7 +81,8 @@ class Trainer:
         for out in self.checkpoint.expelled():
             self.company.expel(out.owner, {})
             self.tell(ExpelledNow(out.number, out.owner, plain(out.why, _LONGEST_WORDS)))
-        self.company.begin(_by_name(self._left()), elapsed=log[-1].time if log else 0.0)
+        answered = Counter(entry.owner for entry in log if entry.outcome == "answer") if self.terms.shares else None
+        self.company.begin(_by_name(self._left()), elapsed=log[-1].time if log else 0.0, answered=answered)
         trouble = Trouble(self.company, self.tell, self._left(), self._most_refusals())
         for entry in log:
             trouble.count(entry.owner, entry.outcome)
@@ -157,11 +158,10 @@ class Trainer:
         receipts = {owner: receipt for owner, receipt in known.items() if receipt is not None}
         return Session(self._rule(left), left.names, self.terms.digest(), run, demands, receipts)
 
-    def _rule(self, left: Roster) -> Rule[Any]:
+    def _rule(self, left: Roster) -> AnyRule[Any]:
         """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""
         commitments = [commitment_of(hello, self.terms) for hello in left.owners]
-        noise_std = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
-        return rule_of(self.terms, left, NoiseModel(noise_std, commitments[0].clip, commitments[0].norm, self.public))
+        return rule_of(self.terms, left, NoiseModel.of(commitments, self.public))
 
     def _iterations(self, learning: Session[Any], horizon: int, trouble: Trouble) -> Iterator[Iteration[Any]]:
         position = self.checkpoint.position(learning.rule)
@@ -173,6 +173,7 @@ class Trainer:
                 self.checkpoint,
                 horizon=horizon,
                 wasted=(lambda: 0) if self._counts_meetings() else trouble.refusals,
+                finish=trouble.finish,
                 position=position,
             )
         expelled = {out.owner: out.number for out in self.checkpoint.expelled()}
@@ -229,15 +230,16 @@ class Trouble:
         if outcome == "answer":
             self._answers[owner] += 1
             if self._answers[owner] >= self._caps[owner]:
-                self._finish(owner)
+                self.finish(owner)
             return
         self._counts[owner] += 1
         if outcome == "exhausted" or self._counts[owner] >= self._most:
-            self._finish(owner)
+            self.finish(owner)
         elif outcome != "failed" or self._counts[owner] % _ENOUGH_TROUBLE == 0:
             self._company.send_away(owner)
 
-    def _finish(self, owner: str) -> None:
+    def finish(self, owner: str) -> None:
+        """Leave an owner in peace: it is spent, or nothing is left to ask it."""
         self._company.dismiss(owner)
         self._tell(Finished(owner))
 
@@ -258,6 +260,6 @@ def _by_name(roster: Roster) -> Mapping[str, Hello]:
     return {hello.owner: hello for hello in roster.owners}
 
 
-def _keep(checkpoint: Checkpoint, rule: Rule[Any], iteration: Iteration[Any], horizon: int, *, live: bool) -> None:
+def _keep(checkpoint: Checkpoint, rule: AnyRule[Any], iteration: Iteration[Any], horizon: int, *, live: bool) -> None:
     keep = iteration.number % max(1, horizon // _MODELS_KEPT) == 0
     (checkpoint.hold if live else checkpoint.save)(rule, iteration, keep_model=keep)

@@ -22,9 +22,9 @@ class SimulatedResponder:
         self._promise = commitment
         self._generator = generator
 
-    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+    def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The exact answer with seeded noise."""
-        part = self._promise.part(kind)
+        part = self._promise.part(kind, share)
         return part.calibration.mechanism.simulate_noise(
             SimulatedVector(part.exact(self._sample, theta)), self._generator
         )
@@ -38,6 +38,6 @@ class SilentResponder:
         self._sample = sample
         self._promise = commitment
 
-    def respond(self, theta: FloatArray, kind: Kind = "gradient") -> FloatArray:
+    def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The exact answer itself."""
-        return self._promise.part(kind).exact(self._sample, theta)
+        return self._promise.part(kind, share).exact(self._sample, theta)

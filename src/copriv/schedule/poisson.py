@@ -46,6 +46,19 @@ def until_spent(rates: Sequence[float], answers: Sequence[int], generator: np.ra
     return Trace(len(rates), tuple(Meeting(float(times[k]) - first, int(owners[k])) for k in order))
 
 
+def in_rounds(answers: Sequence[int], generator: np.random.Generator) -> Trace:
+    """Round after round, every owner that has answers left once in random order; one unit of time a meeting.
+
+    >>> [meeting.owner for meeting in in_rounds([2, 1], np.random.default_rng(0))][-1]
+    0
+    """
+    if not answers or min(answers) < 1:
+        raise BadInput(f"{list(answers)[:8]} answers", remedy="let each owner answer at least once")
+    rounds = (generator.permutation(len(answers)).tolist() for _ in range(max(answers)))
+    owners = [owner for number, order in enumerate(rounds) for owner in order if number < answers[owner]]
+    return Trace(len(answers), tuple(Meeting(float(time), owner) for time, owner in enumerate(owners)))
+
+
 def availability(rates: Sequence[float]) -> FloatArray:
     """γ_i = r_i/Σr, the probability that the next meeting is with owner i.
 

@@ -6,7 +6,7 @@ Everything is drawn with a fixed seed, so that a check says the same whenever an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.terms import Terms
 from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule, Ask, learn_from, next_ask
 from copriv.rules.setting import NoiseModel, Owners
 from copriv.vectors import FloatArray
 
@@ -51,19 +51,22 @@ class RuleBench:
         terms = _terms(entry, parameters)
         answers = entry.answers if entry.counts == "answers" else _MEETINGS
         commitments = tuple(make_commitment(terms, Guarantee.of(1e6), records=size, answers=answers) for size in sizes)
-        noise = NoiseModel(
-            (_QUIET,) * len(sizes), commitments[0].clip, commitments[0].norm, _sample(truth, _PUBLIC_ROWS, -1)
+        quiet = (_QUIET,) * len(sizes)
+        noise = replace(
+            NoiseModel.of(commitments, _sample(truth, _PUBLIC_ROWS, -1)),
+            noise_std=quiet,
+            second_moments_std=quiet if "second_moments" in terms.kinds else (),
         )
         owners = Owners(sizes, (answers,) * len(sizes), (1 / len(sizes),) * len(sizes))
         return cls(entry, terms, owners, noise, samples, commitments)
 
-    def build(self) -> Rule[Any]:
+    def build(self) -> AnyRule[Any]:
         """The rule, made afresh."""
         return self.entry.make(self.terms, self.owners, self.noise)
 
-    def answer(self, owner: int, theta: FloatArray) -> FloatArray:
+    def answer(self, owner: int, ask: Ask) -> FloatArray:
         """What an owner says without noise."""
-        return self.commitments[owner].exact_answer(self.samples[owner], theta)
+        return self.commitments[owner].part(ask.kind, ask.share).exact(self.samples[owner], np.array(ask.theta))
 
     def order(self) -> tuple[int, ...]:
         """Whom the learner meets, until the study ends; everybody as often, in an order without a pattern."""
@@ -71,19 +74,21 @@ class RuleBench:
         chance = seeded(2, "order")
         return tuple(int(owner) for _ in range(rounds) for owner in chance.permutation(len(self.samples)))
 
-    def walk(self, rule: Rule[Any], order: tuple[int, ...]) -> Iterator[tuple[Any, int, FloatArray]]:
-        """Meet owner after owner: the state before, the owner, and its answer."""
+    def walk(self, rule: AnyRule[Any], order: tuple[int, ...]) -> Iterator[tuple[Any, int, Ask, FloatArray]]:
+        """Meet owner after owner: the state before, the owner, what it is asked, and its answer."""
         state = rule.begin()
         for owner in order:
-            answer = self.answer(owner, np.array(rule.question(state, owner)))
-            yield state, owner, answer
-            state = rule.absorb(state, owner, answer)
+            ask = next_ask(rule, state, owner)
+            if ask is not None:
+                answer = self.answer(owner, ask)
+                yield state, owner, ask, answer
+                state = learn_from(rule, state, owner, answer, ask)
 
-    def end(self, rule: Rule[Any], order: tuple[int, ...]) -> Any:  # noqa: ANN401
+    def end(self, rule: AnyRule[Any], order: tuple[int, ...]) -> Any:  # noqa: ANN401
         """The state after all these meetings."""
         state = rule.begin()
-        for owner in order:
-            state = rule.absorb(state, owner, self.answer(owner, np.array(rule.question(state, owner))))
+        for before, owner, ask, answer in self.walk(rule, order):
+            state = learn_from(rule, before, owner, answer, ask)
         return state
 
     def fitness(self, theta: FloatArray) -> float:
@@ -97,6 +102,8 @@ def _terms(entry: RuleEntry, parameters: int) -> Terms:
         rule=entry.name,
         asks=entry.asks,
         mechanisms="any" if entry.any_noise else "asked",
+        shares=entry.shares,
+        kinds=entry.kinds,
         loss=loss,
         threshold=0.25 if loss == "huber" else 0.0,
         parameters=parameters,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from copriv.errors import CoprivError
-from copriv.losses.moments import moment_count
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
+from copriv.rules.rule import AnyRule, Ask, ChoosingRule, answer_size, learn_from, next_ask
 from copriv.testing.bench import RuleBench
 from copriv.testing.result import CheckResult, go_through, raise_if_broken, require
 from copriv.vectors import FloatArray
@@ -22,6 +24,8 @@ from copriv.vectors import FloatArray
 _EXTREMES = (1e9, -1e9, 1e60, -1e60)
 # A rule that has learnt has gained at least this share of what there is to gain.
 _LEARNT = 0.5
+# Per cents of a budget.
+_WHOLE = 100
 
 
 def check_rule(rule: str | RuleEntry) -> None:
@@ -40,9 +44,11 @@ def examine_rule(rule: str | RuleEntry) -> tuple[CheckResult, ...]:
 
 def named(bench: RuleBench) -> None:
     """A rule has its entry's name, asks for what the entry says, and knows how long an answer is."""
-    rule, parameters = bench.build(), bench.terms.parameters
-    size = moment_count(parameters) if bench.entry.asks == "moments" else parameters
+    rule, size = bench.build(), answer_size(bench.entry.asks, bench.terms.parameters)
     require(rule.name == bench.entry.name, f"the entry is called {bench.entry.name!r}, and the rule {rule.name!r}")
+    if isinstance(rule, ChoosingRule):
+        require(bench.entry.chooses, "the rule chooses from a menu, and its entry does not say so")
+        return
     require(rule.asks == bench.entry.asks, f"the entry asks for {bench.entry.asks!r}, and the rule for {rule.asks!r}")
     require(rule.answer_size == size, f"answer_size is {rule.answer_size}, and answers have {size} numbers")
 
@@ -50,46 +56,45 @@ def named(bench: RuleBench) -> None:
 def pure(bench: RuleBench) -> None:
     """No call changes a state, an answer or a question that it was given."""
     rule = bench.build()
-    for state, owner, answer in bench.walk(rule, bench.order()[:12]):
+    for state, owner, ask, answer in bench.walk(rule, bench.order()[:12]):
         before, kept = rule.pack(state), copy.deepcopy(state)
-        asked, given = np.array(rule.question(state, owner)), np.array(answer)
-        where = np.array(asked)
-        rule.absorb(state, owner, given, where)
+        next_ask(rule, state, owner)
+        given, where = np.array(answer), np.array(ask.theta)
+        learn_from(rule, state, owner, given, replace(ask, theta=where))
         rule.model(state)
         require(rule.pack(state) == before == rule.pack(kept), "a call changed the state that it was given")
         require(np.array_equal(given, answer), "absorb changed the answer that it was given")
-        require(np.array_equal(where, asked), "absorb changed the question that it was given")
+        require(np.array_equal(where, ask.theta), "absorb changed the question that it was given")
 
 
 def repeatable(bench: RuleBench) -> None:
     """The same answers give the same questions, state and model to the last bit: no clock, no chance, no memory."""
     first, second = bench.build(), bench.build()
     order = bench.order()[:12]
-    for (state, owner, answer), (twin, _, _) in zip(bench.walk(first, order), bench.walk(second, order), strict=True):
-        question = _bits(first.question(state, owner))
-        require(question == _bits(first.question(state, owner)), "question says something else when asked again")
-        require(question == _bits(second.question(twin, owner)), "two rules built alike ask different questions")
-        after, again = (first.pack(first.absorb(state, owner, answer)) for _ in range(2))
+    walks = zip(bench.walk(first, order), bench.walk(second, order), strict=True)
+    for (state, owner, ask, answer), (twin, _, other, _) in walks:
+        require(_asked(first, state, owner) == _written(ask), "question says something else when asked again")
+        require(_written(ask) == _written(other), "two rules built alike ask different questions")
+        after, again = (first.pack(_learnt(first, state, owner, ask, answer)) for _ in range(2))
         require(after == again, "absorb gives another state when called again")
-        require(after == second.pack(second.absorb(twin, owner, answer)), "two rules built alike have different states")
+        beside = second.pack(_learnt(second, twin, owner, ask, answer))
+        require(after == beside, "two rules built alike have different states")
         require(_bits(first.model(state)) == _bits(second.model(twin)), "two rules built alike have different models")
 
 
 def packed(bench: RuleBench) -> None:
     """A state that was packed and unpacked is the same state to the last bit, and training goes on from it alike."""
     rule, other = bench.build(), bench.build()
-    for state, owner, answer in bench.walk(rule, bench.order()[:12]):
+    for state, owner, ask, answer in bench.walk(rule, bench.order()[:12]):
         data = rule.pack(state)
         require(isinstance(data, bytes), "pack gives no bytes")
         back = other.unpack(data)
         require(other.pack(back) == data, "packing what was unpacked gives other bytes")
         require(_bits(other.model(back)) == _bits(rule.model(state)), "the model of an unpacked state is another one")
-        require(
-            _bits(other.question(back, owner)) == _bits(rule.question(state, owner)),
-            "the question of an unpacked state is another one",
-        )
-        went_on = other.pack(other.absorb(back, owner, answer))
-        require(went_on == rule.pack(rule.absorb(state, owner, answer)), "training goes on differently when unpacked")
+        require(_asked(other, back, owner) == _written(ask), "the question of an unpacked state is another one")
+        went_on = other.pack(_learnt(other, back, owner, ask, answer))
+        here = rule.pack(_learnt(rule, state, owner, ask, answer))
+        require(went_on == here, "training goes on differently when unpacked")
 
 
 def wrong_bytes(bench: RuleBench) -> None:
@@ -107,27 +112,41 @@ def wrong_bytes(bench: RuleBench) -> None:
 def questions(bench: RuleBench) -> None:
     """Every owner is asked at a model of the study's length, of finite doubles, within the box."""
     rule = bench.build()
-    for state, _, _ in bench.walk(rule, bench.order()):
+    for state, _, _, _ in bench.walk(rule, bench.order()):
         for owner in range(len(bench.samples)):
-            _require_model(bench, rule.question(state, owner), "a question")
+            _require_question(bench, rule, state, owner)
 
 
 def models(bench: RuleBench) -> None:
     """There is a model before the first answer and after every one, of finite doubles, within the box."""
     rule = bench.build()
-    for state, _, _ in bench.walk(rule, bench.order()):
+    for state, _, _, _ in bench.walk(rule, bench.order()):
         _require_model(bench, rule.model(state), "the model")
+
+
+def menu(bench: RuleBench) -> None:
+    """A rule that chooses keeps to the menu, and the shares that it asks of an owner add up to at most 100."""
+    rule, everybody = bench.build(), tuple(range(len(bench.samples)))
+    for order in (bench.order(), everybody[:1] * 7, everybody[::-1] * 5):
+        asked: Counter[int] = Counter()
+        for _, owner, ask, _ in bench.walk(rule, order):
+            listed = not bench.terms.shares or (ask.kind in bench.terms.kinds and ask.share in bench.terms.shares)
+            require(listed, f"a question of kind {ask.kind!r} at a share of {ask.share} is not on the menu")
+            asked[owner] += ask.share
+        most = max(asked.values(), default=0)
+        require(most <= _WHOLE, f"the shares asked of an owner add up to {most} per cent")
 
 
 def late_answers(bench: RuleBench) -> None:
     """An answer with the place where it was asked counts as without; one from another place is taken, too."""
     rule = bench.build()
     elsewhere = np.full(bench.terms.parameters, bench.terms.limit / 2)
-    for state, owner, answer in bench.walk(rule, bench.order()[:6]):
-        here = np.array(rule.question(state, owner))
-        plain = rule.pack(rule.absorb(state, owner, answer))
-        require(rule.pack(rule.absorb(state, owner, answer, here)) == plain, "saying where was asked changes the state")
-        late = rule.absorb(state, owner, bench.answer(owner, elsewhere), elsewhere)
+    for state, owner, ask, answer in bench.walk(rule, bench.order()[:6]):
+        if not isinstance(rule, ChoosingRule):
+            plain, here = rule.absorb(state, owner, answer), rule.absorb(state, owner, answer, np.array(ask.theta))
+            require(rule.pack(here) == rule.pack(plain), "saying where was asked changes the state")
+        moved = ask if ask.kind == "second_moments" else replace(ask, theta=elsewhere)
+        late = learn_from(rule, state, owner, bench.answer(owner, moved), moved)
         _require_model(bench, rule.model(late), "the model after a late answer")
 
 
@@ -139,7 +158,7 @@ def any_order(bench: RuleBench) -> None:
         state = bench.end(rule, order)
         _require_model(bench, rule.model(state), "the model")
         for owner in everybody:
-            _require_model(bench, rule.question(state, owner), "a question")
+            _require_question(bench, rule, state, owner)
 
 
 def small_studies(bench: RuleBench) -> None:
@@ -153,14 +172,16 @@ def extreme_answers(bench: RuleBench) -> None:
     """An answer far beyond any gradient leaves questions and model finite and within the box."""
     rule, owners = bench.build(), range(len(bench.samples))
     for extreme in _EXTREMES:
-        answer = np.full(rule.answer_size, extreme)
-        answer[::2] *= -1
-        state = rule.begin()
+        state, after = rule.begin(), f"after an answer of {extreme:g}"
         for owner in (*owners, *owners):
-            state = rule.absorb(state, owner, answer)
-            _require_model(bench, rule.model(state), f"the model after an answer of {extreme:g}")
+            ask = next_ask(rule, state, owner)
+            if ask is not None:
+                answer = np.full(answer_size(ask.kind, bench.terms.parameters), extreme)
+                answer[::2] *= -1
+                state = learn_from(rule, state, owner, answer, ask)
+            _require_model(bench, rule.model(state), f"the model {after}")
             for met in owners:
-                _require_model(bench, rule.question(state, met), f"a question after an answer of {extreme:g}")
+                _require_question(bench, rule, state, met, after)
 
 
 def learns(bench: RuleBench) -> None:
@@ -187,6 +208,7 @@ RULE_CHECKS: Mapping[str, Callable[[RuleBench], None]] = {
         wrong_bytes,
         questions,
         models,
+        menu,
         late_answers,
         any_order,
         small_studies,
@@ -196,12 +218,34 @@ RULE_CHECKS: Mapping[str, Callable[[RuleBench], None]] = {
 }
 
 
+def _require_question(bench: RuleBench, rule: AnyRule[Any], state: Any, owner: int, after: str = "") -> None:  # noqa: ANN401
+    ask = next_ask(rule, state, owner)
+    if ask is not None:
+        _require_model(bench, ask.theta, f"a question {after}".rstrip())
+
+
 def _require_model(bench: RuleBench, theta: Any, what: str) -> None:  # noqa: ANN401
     parameters, limit = bench.terms.parameters, bench.terms.limit
     require(isinstance(theta, np.ndarray) and theta.dtype == np.float64, f"{what} is no array of doubles")
     require(theta.shape == (parameters,), f"{what} has the shape {theta.shape}, and the study {parameters} numbers")
     require(np.all(np.isfinite(theta)), f"{what} has numbers that are not finite")
     require(np.all(np.abs(theta) <= limit), f"{what} leaves the box: {np.max(np.abs(theta)):g} beyond {limit:g}")
+
+
+def _asked(rule: AnyRule[Any], state: Any, owner: int) -> tuple[object, ...]:  # noqa: ANN401
+    ask = next_ask(rule, state, owner)
+    return () if ask is None else _written(ask)
+
+
+def _written(ask: Ask) -> tuple[object, ...]:
+    return _bits(ask.theta), ask.kind, ask.share
+
+
+def _learnt(rule: AnyRule[Any], state: Any, owner: int, ask: Ask, answer: FloatArray) -> Any:  # noqa: ANN401
+    """As when the answer comes at once: a rule that does not choose is not told where it was asked."""
+    if isinstance(rule, ChoosingRule):
+        return rule.learn(state, owner, answer, ask)
+    return rule.absorb(state, owner, answer)
 
 
 def _bits(theta: FloatArray) -> bytes:

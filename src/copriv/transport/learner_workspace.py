@@ -19,7 +19,7 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.study_file import StudyFile, read_study
-from copriv.protocol.wire import largest_query
+from copriv.protocol.wire import largest_reply
 from copriv.transport import subjects
 from copriv.transport.authority import DAYS, certify_client, identity_of, issue_client, require_hosts, serial_in
 from copriv.transport.broker import Broker, Place, config_text, end, reload, running
@@ -284,7 +284,9 @@ class LearnerWorkspace:
         return self.reload_broker()
 
     def _write_broker(self, register: Register) -> None:
-        largest = max(_SMALLEST_LIMIT, 2 * largest_query(self.study().terms.parameters))
+        terms = self.study().terms
+        squares = terms.kind == "moments" or "second_moments" in terms.kinds
+        largest = max(_SMALLEST_LIMIT, 2 * largest_reply(terms.parameters, squares=squares))
         text = config_text(_place(self.folder.absolute(), register), _users(register), largest=largest)
         replace_file(self.folder / "broker.conf", text.encode())
 

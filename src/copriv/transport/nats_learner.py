@@ -74,9 +74,18 @@ class NatsLearner:
         self._run(self._until(lambda: enough(self.present)))
         return dict(self.present)
 
-    def begin(self, roster: Mapping[str, Hello], *, elapsed: float = 0.0) -> None:
-        """From now on only these owners are met, in this order; `elapsed` seconds of the run have gone by before."""
+    def begin(
+        self, roster: Mapping[str, Hello], *, elapsed: float = 0.0, answered: Mapping[str, int] | None = None
+    ) -> None:
+        """From now on only these owners are met, in this order.
+
+        Args:
+            roster: the owners.
+            elapsed: seconds of the run that have gone by before.
+            answered: how often each has answered: who has done so least is met first. None for no such preference.
+        """
         self._reception.begin(roster)
+        self._reception.prefer(answered)
         self._epoch = time.monotonic() - elapsed
 
     def dismiss(self, owner: str) -> None:

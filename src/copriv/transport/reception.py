@@ -79,6 +79,7 @@ class Reception:
         self.expelled: set[str] = set()
         self._claims: deque[Claim] = deque()
         self._pending: Counter[str] = Counter()
+        self._chosen: Counter[str] | None = None
         self._accounts: dict[str, Account] = {}
         self._stage: Stage = "waiting"
         self._model: tuple[float, ...] = ()
@@ -90,6 +91,10 @@ class Reception:
         self._roster, self.names = dict(roster), list(roster)
         self.places = {name: place for place, name in enumerate(roster)}
         self._stage = "training"
+
+    def prefer(self, answered: Mapping[str, int] | None) -> None:
+        """From now on, of several that are there, meet who was met least often; None for no such preference."""
+        self._chosen = None if answered is None else Counter(answered)
 
     def end(self, model: tuple[float, ...]) -> None:
         """From now on a hello is answered with the model."""
@@ -132,7 +137,10 @@ class Reception:
 
     def choose(self, number: int) -> str | None:
         """Somebody to be met now: one of those who are there, or who has claimed this meeting."""
-        return self._anybody() if self._manners.chooses else self._claimant(number)
+        name = self._anybody() if self._manners.chooses else self._claimant(number)
+        if name is not None and self._chosen is not None:
+            self._chosen[name] += 1
+        return name
 
     def is_welcome(self, name: str) -> bool:
         """Whether an owner is to be met at all."""
@@ -143,13 +151,21 @@ class Reception:
         return any(self._manners.admits(name) for name in self.places if self._dismissed.get(name, "") is not None)
 
     def _anybody(self) -> str | None:
-        """One of those who are there, each as likely as the others."""
+        """One of those who are there: of those met least often, if that is preferred, each as likely as the others."""
         there = [name for name in self.present if name in self.places and name not in self._dismissed]
         while there:
-            name = there.pop(self._manners.pick(len(there)))
+            likely = self._least_met(there)
+            name = likely[self._manners.pick(len(likely))]
             if self._is_due(name) and self._manners.admits(name):
                 return name
+            there.remove(name)
         return None
+
+    def _least_met(self, names: list[str]) -> list[str]:
+        if self._chosen is None:
+            return names
+        fewest = min(self._chosen[name] for name in names)
+        return [name for name in names if self._chosen[name] == fewest]
 
     def _claimant(self, number: int) -> str | None:
         while self._claims:

@@ -32,7 +32,7 @@ def scene(kind="gradient", delta=0.0):
     """A promise, what it demands, a query, and the answer that an owner in the middle of the range would give."""
     terms = MOMENTS if kind == "moments" else TERMS
     part = promise_for(terms, delta).part(kind)
-    demand = demands_of([part], parameters=terms.parameters, records=RECORDS)[kind]
+    demand = demands_of([part], parameters=terms.parameters, records=RECORDS)[kind, 0]
     query = Query("r:1", terms.digest(), "bank", (0.0,) * terms.parameters, None, kind)
     release = describe("r:1", part.calibration, part.sensitivity)
     middle = tuple((low + high) / 2 for low, high in zip(demand.lowest, demand.highest, strict=True))

@@ -29,7 +29,7 @@ class Recording:
     def __init__(self, ledger, failure=None):
         self.ledger, self.failure, self.seen = ledger, failure, []
 
-    def respond(self, theta, _kind):
+    def respond(self, theta, _kind, _share):
         self.seen.append(self.ledger.state().spent)
         if self.failure:
             raise self.failure

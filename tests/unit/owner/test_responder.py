@@ -149,7 +149,7 @@ def test_the_charge_is_on_record_before_the_records_are_touched():
     ledger = MemoryLedger(begin("bank", "records", commitment.calibration.guarantee))
 
     class Recording:
-        def respond(self, theta, kind="gradient"):
+        def respond(self, theta, kind="gradient", share=0):
             seen.append((kind, ledger.state().spent))
             return theta[:1]
 
