@@ -119,9 +119,16 @@ def show(told: ForecastTold, console: Console) -> None:
         console.print(f"note: {caveat}", style="dim", highlight=False)
     if told.varied is not None:
         console.print(_where_joining_pays(told) if told.varied == "join" else _varied(told))
-    console.print(_VERDICTS[told.verdict], style="bold")
+    console.print(what_to_do(told), style="bold")
     for file in told.files:
         console.print(file, style="dim", highlight=False)
+
+
+def what_to_do(told: ForecastTold) -> str:
+    """The verdict in a sentence. The own model of a single owner is the best one there is: it has nothing to join."""
+    if told.owners == 1:
+        return "With a single owner there is nobody to learn from: ψ is what privacy costs it against its own model."
+    return _VERDICTS[told.verdict]
 
 
 def how_far(told: ForecastTold) -> str:
@@ -179,7 +186,7 @@ def as_html(told: ForecastTold) -> str:
     )
     cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     about = f"rule {told.rule}, {told.mechanism} noise, ε = {_range(told.epsilon)}, δ = {told.delta:g}"
-    words = f"{about} for one {told.unit} ({told.adjacency}). {how_far(told)}. {_VERDICTS[told.verdict]}"
+    words = f"{about} for one {told.unit} ({told.adjacency}). {how_far(told)}. {what_to_do(told)}"
     return f"<table><tr><th>model</th><th>expected ψ</th><th></th></tr>{cells}</table><p>{html.escape(words)}</p>"
 
 
@@ -194,4 +201,4 @@ def _times(ratio: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2e}" if value < 0.001 else f"{value:.4f}"
+    return "0" if value == 0 else f"{value:.2e}" if value < 0.001 else f"{value:.4f}"

@@ -75,6 +75,20 @@ def test_auto_is_the_best_of_all(forecast):
     assert best <= min(costs)
 
 
+def test_a_single_owner_has_nobody_to_learn_from(forecast, tmp_path, rendered):
+    given = ("--rule", "newton", "--vary", "epsilon", "--out", tmp_path)
+    told = json.loads(forecast(*given, "--json", owners=1).out)
+    assert (told["alone"], told["verdict"]) == (0, "stay")
+    assert 0 < told["interval"][0] < told["relative_fitness"] < told["interval"][1]
+    assert {(row["alone"], row["verdict"]) for row in told["table"]} == {(0, "stay")}
+    drawn = (tmp_path / "forecast_epsilon.svg").read_text(encoding="utf-8")
+    assert "together, expected" in drawn
+    assert "alone, expected" not in drawn
+    said = " ".join(forecast("--rule", "newton", owners=1).out.split())
+    assert "With a single owner there is nobody to learn from: ψ is what privacy costs it" in said
+    assert "own model should beat" not in said
+
+
 def test_the_verdict_turns_with_the_budget(forecast):
     told = [json.loads(forecast("--json", epsilon=epsilon).out) for epsilon in ("0.01", "20")]
     assert [each["verdict"] for each in told][1] == "join"
