@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench bench-cost calibration clean
+.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift calibration clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -39,9 +39,10 @@ consortium: $(READY) ## broker, learner and ten owner processes on this machine,
 	@echo "== consortium: about two minutes"
 	@$(BIN)/python tests/consortium/rehearse.py
 
-kills: $(READY) ## kill broker, learner and owners 100 times during one study over the network
+kills: $(READY) ## kill broker, learner and owners 100 times during one study over the network, 30 times with a menu
 	@echo "== kills: about four minutes"
 	@$(BIN)/python -u tests/consortium/kills.py --kills 100 --horizon 1000
+	@$(BIN)/python -u tests/consortium/kills.py --kills 30 --menu
 
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"
@@ -54,6 +55,10 @@ bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users would pick instead, on all data
 	@echo "== benchmark: cost (about a quarter of an hour, and two minutes once to install its peers; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks cost
+
+bench-shift: $(READY) ## public rows that differ from the owners': ours against every other use of the same budget
+	@echo "== benchmark: shift (about a quarter of an hour; real data from \$$COPRIV_DATA or ../shared/data)"
+	@$(BIN)/python -m benchmarks shift
 
 calibration: $(READY) ## forecast from public rows against ψ measured on private ones, drawn over the whole grid
 	@echo "== calibration (about two minutes on two cores; real data from \$$COPRIV_DATA or ../shared/data)"

@@ -140,13 +140,14 @@ def averaged(table: Table, epsilon: float, *, runs: int, seed: int) -> float:
         for k in range(1, 7)
         for total in AVERAGED_ANSWERS
     ]
-    costs = [_averaged(standing_in, loud, *setting, 4, seed) for setting in settings]
-    return _averaged(scene, protection, *settings[int(np.argmin(costs))], runs, seed + 1)
+    costs = [averaged_cost(standing_in, loud, *setting, 4, seed) for setting in settings]
+    return averaged_cost(scene, protection, *settings[int(np.argmin(costs))], runs, seed + 1)
 
 
-def _averaged(
+def averaged_cost(
     scene: Scene, protection: Protection, clip: float, step: float, answers: int, runs: int, seed: int
 ) -> float:
+    """Mean ψ of averaged steps at one setting."""
     objective, owners = scene.objective, len(scene.records)
     rule = AveragedRule(
         scene.public.parameters, scene.records, step, answers * owners, objective.regularization, objective.limit

@@ -14,6 +14,7 @@ STOREYS = "An upper storey sees lower ones"
 CHANCE = "Chance has one door"
 DOOR = "Only owner, simulation, planning"
 ANSWERS = "Records stay with their owner"
+FIT = "The fit check stays at home"
 TERMINAL = "Nobody but cli and report writes"
 RECORDS = "The learner never sees a record"
 # What is planted, where, and the contracts that it breaks.
@@ -26,6 +27,7 @@ PLANTED = {
     "uuid": ("runtime/local.py", "import uuid", {CHANCE}),
     "seeded": ("learner/learner.py", "from copriv import entropy", {DOOR}),
     "an answer from planning": ("planning/search.py", "from copriv.owner import responder", {ANSWERS}),
+    "a hello that knows the fit": ("runtime/owner_client.py", "from copriv.owner import fit", {FIT}),
     "a printing runtime": ("runtime/local.py", "from rich.console import Console", {TERMINAL}),
     "a table at the learner": ("learner/learner.py", "import polars", {RECORDS}),
     "records at the learner": ("learner/learner.py", "from copriv.records import table", {RECORDS}),

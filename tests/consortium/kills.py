@@ -7,6 +7,8 @@ started again with the same command; the broker is started again by the learner.
 - no ledger is broken, and none has spent more than its budget or answered more than its cap;
 - every answer that an owner has given was absorbed, and absorbed once: nothing is lost or doubled;
 - the answers in the ledgers, absorbed in one process in the order of the log, give the learner's model, bit for bit.
+
+With `--menu` the learner chooses from a menu: unequal shares of the owners' budgets, and two kinds of answers.
 """
 
 import argparse
@@ -33,15 +35,21 @@ from copriv.transport.broker import running
 
 HERE = Path(__file__).resolve().parent
 COPRIV = Path(sys.executable).parent / "copriv"
+# A rule of another package, which chooses from a menu; each owner answers it 38 times.
+OUTSIDE, MENU_RULE, MENU_ANSWERS = HERE.parent / "outside", "nibbling", 38
 OWNERS = 4
 PATIENCE = 900.0
+
+
+sys.path.append(str(OUTSIDE))
 
 
 class World:
     """A study in a folder, and the processes that it takes."""
 
-    def __init__(self, folder, horizon, owners=OWNERS):
-        self.folder, self.horizon = folder, horizon
+    def __init__(self, folder, horizon, owners=OWNERS, *, menu=False):
+        self.folder, self.menu = folder, menu
+        self.horizon = owners * MENU_ANSWERS if menu else horizon
         self.learner = folder / "learner"
         self.homes = {f"bank-{place}": folder / f"bank-{place}" for place in range(owners)}
         self.processes, self.killed = {}, dict.fromkeys(("broker", "learner", *self.homes), 0)
@@ -52,8 +60,8 @@ class World:
         # Caps are wide, so that the study can finish whoever happens to be there.
         _copriv(
             *("learner", "draft", "--public", self.folder / "public.parquet", "--target", "int_rate", "--out", study),
-            *("--owners", len(self.homes), "--records", 500, "--horizon", self.horizon, "--answers", self.horizon),
-            *("--step", 0.1, "--clip", 1),
+            *("--owners", len(self.homes), "--records", 500),
+            *(("--rule", MENU_RULE) if self.menu else self._steps()),
         )
         _copriv("learner", "init", study, "--folder", self.learner, "--port", free_port())
         for seed, (name, home) in enumerate(self.homes.items(), start=1):
@@ -62,6 +70,10 @@ class World:
             _copriv("learner", "invite", name, "--folder", self.learner, "--out", invitation)
             _copriv("owner", "join", invitation, "--data", data, "--folder", home, "--yes")
 
+    def _steps(self):
+        """Algorithm 1."""
+        return ("--horizon", self.horizon, "--answers", self.horizon, "--step", 0.1, "--clip", 1)
+
     def start(self, name):
         """Start the learner or an owner, as on the first day."""
         if name == "learner":
@@ -69,7 +81,7 @@ class World:
         else:
             command = [str(COPRIV), "owner", "serve", "--folder", str(self.homes[name])]
         with (self.folder / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=_with_outside())
 
     def kill(self, name):
         """SIGKILL, and a new start; the broker's is the learner's business."""
@@ -109,6 +121,12 @@ class World:
         pid = running(self.learner / "broker.pid")
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
+
+
+def _with_outside():
+    """What processes find: also the rule of another package."""
+    before = os.environ.get("PYTHONPATH", "")
+    return os.environ | {"PYTHONPATH": f"{OUTSIDE}{os.pathsep}{before}" if before else str(OUTSIDE)}
 
 
 def torture(world, kills, seed, tell=lambda _words: None):
@@ -189,10 +207,11 @@ def main():
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--horizon", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--menu", action="store_true", help="a study with a menu; it has its own number of meetings")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="copriv-kills-") as folder:
         os.environ["COPRIV_REGISTRY"] = str(Path(folder) / "registry")
-        world = World(Path(folder), options.horizon)
+        world = World(Path(folder), options.horizon, menu=options.menu)
         world.prepare()
         began = time.monotonic()
         try:
@@ -201,7 +220,7 @@ def main():
             world.close()
         wrong = findings(world)
     told = ", ".join(f"{name} {times}" for name, times in world.killed.items())
-    sys.stdout.write(f"killed: {told}; {options.horizon} meetings in {time.monotonic() - began:.0f} s\n")
+    sys.stdout.write(f"killed: {told}; {world.horizon} meetings in {time.monotonic() - began:.0f} s\n")
     sys.exit("\n".join(wrong) if wrong else 0)
 
 

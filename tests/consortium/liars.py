@@ -84,7 +84,9 @@ ANSWERS = {
 
 def lying(owner, terms, records, kind, after=0):
     """What an owner of this kind replies, after some honest answers."""
-    demand = demands_of([owner.commitment.part("gradient")], parameters=terms.parameters, records=records)["gradient", 0]
+    demand = demands_of([owner.commitment.part("gradient")], parameters=terms.parameters, records=records)[
+        "gradient", 0
+    ]
     asked = set()
 
     def handle(data):

@@ -21,6 +21,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace, prepare
 from copriv.protocol.commitment import commitment_of
 from copriv.protocol.study_file import read_study
+from copriv.rules.rule import learn_from
 from copriv.rules.setting import NoiseModel
 from copriv.runtime.simulated_responder import SilentResponder
 from copriv.schedule.trace import Trace
@@ -39,11 +40,11 @@ def from_ledgers(learner, homes):
     answers = {name: _answers(home) for name, home in homes.items()}
     rule, checkpoint = _rule(learner, terms, roster), Checkpoint(learner / "run" / "checkpoint.sqlite")
     state, used = rule.begin(), []
-    for entry in checkpoint.log():
-        if entry.outcome == "answer":
-            used.append((entry.owner, entry.query))
-            values = np.asarray(answers[entry.owner][entry.query])
-            state = rule.absorb(state, roster.names.index(entry.owner), values)
+    answered = [entry for entry in checkpoint.log() if entry.outcome == "answer"]
+    for entry, told in zip(answered, checkpoint.answers(), strict=True):
+        used.append((entry.owner, entry.query))
+        values = np.asarray(answers[entry.owner][entry.query])
+        state = learn_from(rule, state, roster.names.index(entry.owner), values, told.ask)
     checkpoint.close()
     return rule.model(state), used, answers
 
@@ -62,9 +63,8 @@ def without_noise(learner, homes):
 def _rule(learner, terms, roster):
     """The rule, with what the learner knew of the owners' noise and of the public rows."""
     commitments = [commitment_of(hello, terms) for hello in roster.owners]
-    deviations = tuple(commitment.calibration.mechanism.noise_std for commitment in commitments)
     public = read_sample((learner / "public.npz").read_bytes())
-    return rule_of(terms, roster, NoiseModel(deviations, commitments[0].clip, commitments[0].norm, public))
+    return rule_of(terms, roster, NoiseModel.of(commitments, public))
 
 
 def _silent(home):

@@ -1,10 +1,13 @@
-"""A short version of `make kills`: real processes from the command line, killed at random, and nothing lost."""
+"""A short version of `make kills`: real processes from the command line, killed at random, and nothing lost.
+
+The learner chooses from a menu here; `make kills` also has a study in which every answer costs the same.
+"""
 
 from kills import World, findings, torture
 
 
 def test_broker_learner_and_owners_may_be_killed_at_any_time(tmp_path):
-    world = World(tmp_path, horizon=40, owners=2)
+    world = World(tmp_path, horizon=0, owners=2, menu=True)
     world.prepare()
     try:
         torture(world, kills=4, seed=1)

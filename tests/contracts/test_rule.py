@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.choosing_rule import ENTRY as CHOOSING
+from tests.choosing_rule import REST, ChoosingRule
 
 from copriv.rules import registry
 from copriv.rules.averaged import AveragedRule
@@ -14,8 +16,6 @@ from copriv.rules.entry import RuleEntry
 from copriv.rules.rule import Ask
 from copriv.testing import ContractBroken, check_rule, examine_rule
 from copriv.testing.rule_checks import RULE_CHECKS
-from tests.choosing_rule import ENTRY as CHOOSING
-from tests.choosing_rule import REST, ChoosingRule
 
 OUTSIDE = Path(__file__).resolve().parents[1] / "outside"
 

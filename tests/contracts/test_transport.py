@@ -5,10 +5,12 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 import pytest
+from tests.choosing_rule import ENTRY, KINDS, SHARES
 
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Session, train, train_live
 from copriv.learner.roster import Roster, rule_of
+from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
@@ -19,9 +21,11 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Query, Refusal
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
+from copriv.rules.registry import resolve
+from copriv.rules.setting import NoiseModel
 from copriv.runtime import rehearsal
 from copriv.runtime.simulated_responder import SilentResponder
-from copriv.schedule.poisson import draw
+from copriv.schedule.poisson import draw, in_rounds
 from copriv.schedule.trace import Trace
 from copriv.transport.in_process import InProcessTransport
 
@@ -142,6 +146,28 @@ def test_a_loss_is_a_paid_query_of_its_own(carry):
         assert len(transport.ask(ask("loss")).values) == 1
         assert transport.ask(ask("loss", number=2)).reason == "exhausted"
         assert len(transport.ask(ask(number=3)).values) == 5
+
+
+@pytest.fixture(params=[in_process, over_nats], ids=["in-process", "nats"])
+def carry_menu(request, tmp_path):
+    """Opens a transport to three owners whose terms have a menu."""
+    terms = msgspec.structs.replace(TERMS, rule="choosing", answers=3, shares=SHARES, kinds=KINDS, clip=10.0)
+    return terms, lambda: request.param(tmp_path, terms, 3)
+
+
+def test_a_menu_travels(carry_menu):
+    resolve(ENTRY)
+    terms, carry = carry_menu
+    commitments = [make_owner(place, terms, 3).commitment for place in range(3)]
+    rule = rule_of(terms, roster_of(terms), NoiseModel.of(commitments, None))
+    with carry() as transport:
+        meetings = in_rounds((4, 4, 4), np.random.default_rng(2)).meetings
+        *_, last = train(Session(rule, NAMES, terms.digest(), "run"), meetings, transport)
+        wrong = Query("other", terms.digest(), "north", (0.0,) * 5, None, "gradient", 16)
+        assert transport.ask(wrong).reason == "terms"
+        assert transport.ask(msgspec.structs.replace(wrong, share=15)).reason == "exhausted"
+    best = minimise(terms.objective(), Sample.join([sample_of(place) for place in range(3)]))
+    assert np.allclose(rule.model(last.state), best, atol=1e-6)
 
 
 @pytest.mark.parametrize("meeting", ["request", "broadcast"])

@@ -1,8 +1,10 @@
 """Kill a learner, start it again from its checkpoint, and compare its model with one replay of the stored answers.
 
 In half of the runs the owners live and die with the learner, in the other half they live elsewhere and the outside is
-the wire: it may lose a query or a reply. Whatever the moment of death: the model is to the last bit what the stored
-answers give when each is applied once, every meeting is charged once, and a run never goes backwards.
+the wire: it may lose a query or a reply. Half of the runs have a menu, from which the learner chooses kind and share;
+there the last meetings pass, because nothing is left to ask. Whatever the moment of death: the model is to the last bit
+what the stored answers give when each is applied once, every question is charged once at its own price, and a run never
+goes backwards.
 """
 
 import hashlib
@@ -10,6 +12,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -22,12 +25,14 @@ from toll import Toll
 
 from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.rules.rule import learn_from, next_ask
 from copriv.schedule import poisson
 from copriv.schedule.trace import Trace
 
 ANY_MOMENT = "any moment"
 ON_THE_WIRE = ("query lost", "reply lost")
 MEETINGS = world.TERMS.horizon
+ROUNDS = 4
 
 
 @dataclass
@@ -38,6 +43,7 @@ class Run:
     name: str
     trace: Trace
     owners: object
+    menu: bool = False
     number: int = 0
     lives: int = 0
     final: bytes | None = None
@@ -49,22 +55,25 @@ def torment(fork_server, folder, generator, kills, *, twin=None, tell=lambda: No
     """Kill learners that many times, run after run; stop at the first broken promise."""
     toll, places = Toll(), cycle((*PLACES, *ON_THE_WIRE, *(ANY_MOMENT,) * 12))
     for number in range(kills):
-        run = _begin(fork_server, folder / f"run-{number}", generator, elsewhere=number % 2 == 1)
+        run = _begin(
+            fork_server, folder / f"run-{number}", generator, elsewhere=number % 2 == 1, menu=number % 4 in (1, 2)
+        )
         _torment_one(fork_server, run, generator, places, kills, twin, toll, tell)
         if toll.faults >= kills or toll.violations:
             return toll
     return toll
 
 
-def _begin(fork_server, folder, generator, *, elsewhere):
+def _begin(fork_server, folder, generator, *, elsewhere, menu):
     folder.mkdir()
-    trace = poisson.draw([1.0] * len(world.NAMES), MEETINGS, generator)
+    draw = poisson.in_rounds if menu else partial(poisson.draw, horizon=MEETINGS)
+    trace = draw([ROUNDS if menu else 1.0] * len(world.NAMES), generator=generator)
     (folder / "schedule.json").write_bytes(trace.to_json())
     for name in world.NAMES:
         world.make_ledger(folder / f"{name}.sqlite", name)
     Checkpoint.create(folder / "checkpoint.sqlite", run=folder.name, terms="terms", schedule="schedule").close()
-    owners = fork_server.start("owner_life:serve_all", folder=str(folder)) if elsewhere else None
-    return Run(folder, folder.name, trace, owners)
+    owners = fork_server.start("owner_life:serve_all", folder=str(folder), menu=menu) if elsewhere else None
+    return Run(folder, folder.name, trace, owners, menu)
 
 
 def _torment_one(fork_server, run, generator, places, kills, twin, toll, tell):
@@ -80,7 +89,9 @@ def _torment_one(fork_server, run, generator, places, kills, twin, toll, tell):
         run.owners.kill()
         run.owners.end()
     toll.violations += run.violations or compare(run)
-    toll.counts.update(runs=1, lives=run.lives, meetings=run.number, elsewhere=int(run.owners is not None))
+    toll.counts.update(
+        runs=1, lives=run.lives, meetings=run.number, elsewhere=int(run.owners is not None), menus=int(run.menu)
+    )
 
 
 def _live_and_die(fork_server, run, generator, place, twin):
@@ -92,6 +103,7 @@ def _live_and_die(fork_server, run, generator, place, twin):
         run=run.name,
         life=run.lives,
         elsewhere=run.owners is not None,
+        menu=run.menu,
         place=place,
         countdown=int(generator.integers(1, 4)),
         twin=twin,
@@ -142,24 +154,29 @@ def _hear(run, data):
 
 def compare(run):
     """Every promise that is broken at the end of a run."""
-    found = []
+    found, rule = [], rule_of(run)
     with closing(Checkpoint(run.folder / "checkpoint.sqlite")) as checkpoint:
-        position, refusals = checkpoint.position(world.RULE), checkpoint.refusals()
-    answers = {}
-    for index, name in enumerate(world.NAMES):
-        book, stored = _read(run.folder / f"{name}.sqlite")
+        position, refusals = checkpoint.position(rule), checkpoint.refusals()
+    answers, books = {}, {}
+    for name in world.NAMES:
+        books[name], stored = _read(run.folder / f"{name}.sqlite")
         answers |= stored
-        met = {f"{run.name}:{k}" for k, meeting in enumerate(run.trace, start=1) if meeting.owner == index}
-        if set(book.queries) != met or book.spent != len(met) * world.commitment().calibration.charge.nano:
-            found.append(f"{name} was met {len(met)} times and charged {len(book.queries)} queries")
-    if position.number != MEETINGS or run.final is None:
+    replayed, asked = replay(run, answers)
+    for name, book in books.items():
+        met = {query: choice for query, (owner, choice) in asked.items() if owner == name}
+        if set(book.queries) != set(met) or book.spent != sum(map(world.price, met.values())):
+            found.append(f"{name} was asked {len(met)} times and charged {len(book.queries)} queries")
+    if position.number != max(int(query.rpartition(":")[2]) for query in asked) or run.final is None:
         found.append(f"the run ended after {position.number} meetings")
     if refusals:
         found.append(f"the learner was refused: {refusals[0]}")
-    replayed = replay(run, answers)
-    if run.final != replayed or world.RULE.pack(position.state) != replayed:
+    if run.final != replayed or rule.pack(position.state) != replayed:
         found.append("the model is not what the stored answers give")
     return found
+
+
+def rule_of(run):
+    return world.CHOOSING if run.menu else world.RULE
 
 
 def _read(path):
@@ -173,13 +190,17 @@ def _read(path):
 
 
 def replay(run, answers):
-    """Every stored answer applied once, in the order of the schedule, each at the model that it was asked for."""
-    rule = world.RULE
+    """Every stored answer applied once, in the order of the schedule, each to what it was asked; and who was asked."""
+    rule, terms, asked = rule_of(run), (world.MENU if run.menu else world.TERMS).digest(), {}
     state = rule.begin()
     for number, meeting in enumerate(run.trace, start=1):
-        asked = hashlib.sha256(world.TERMS.digest().encode() + rule.question(state, meeting.owner).tobytes())
+        ask = next_ask(rule, state, meeting.owner)
+        if ask is None:
+            continue
+        asked[f"{run.name}:{number}"] = (world.NAMES[meeting.owner], (ask.kind, ask.share))
+        chosen = f"{terms}:{ask.kind}:{ask.share}" if run.menu else terms
         question, values = answers.get(f"{run.name}:{number}", (None, None))
-        if question != asked.hexdigest():
-            return None
-        state = rule.absorb(state, meeting.owner, np.array(values))
-    return rule.pack(state)
+        if question != hashlib.sha256(chosen.encode() + ask.theta.tobytes()).hexdigest():
+            return None, asked
+        state = learn_from(rule, state, meeting.owner, np.array(values), ask)
+    return rule.pack(state), asked

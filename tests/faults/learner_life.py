@@ -42,16 +42,17 @@ class Elsewhere:
         return decode_reply(self._channel.recv_bytes())
 
 
-def learn(channel, folder, run, life, elsewhere, place=None, countdown=1, twin=None):
+def learn(channel, folder, run, life, *, elsewhere, menu=False, place=None, countdown=1, twin=None):
     """One life of a run; it ends when the schedule does, or earlier."""
-    fuse, rule, folder = Fuse(place, countdown), world.RULE, Path(folder)
+    fuse, rule, folder = Fuse(place, countdown), world.CHOOSING if menu else world.RULE, Path(folder)
+    terms = world.MENU if menu else world.TERMS
     checkpoints._connect = fuse.connecting(checkpoints._connect)
     checkpoint = checkpoints.Checkpoint(folder / "checkpoint.sqlite")
-    transport = Elsewhere(channel) if elsewhere else InProcessTransport(_owners(folder, fuse))
+    transport = Elsewhere(channel) if elsewhere else InProcessTransport(_owners(folder, fuse, menu))
     position = checkpoint.position(rule)
     channel.send_bytes(b"r")
     state = rule.begin() if position is None else position.state
-    study = Session(rule, world.NAMES, world.TERMS.digest(), twins.name_run(run, life, twin))
+    study = Session(rule, world.NAMES, terms.digest(), twins.name_run(run, life, twin))
     meetings = Trace.from_json((folder / "schedule.json").read_bytes()).meetings
     for iteration in train(study, meetings, FusedTransport(transport, fuse), position):
         fuse.around("save", lambda done=iteration, before=state: twins.save(checkpoint, rule, done, before, twin))
@@ -61,6 +62,6 @@ def learn(channel, folder, run, life, elsewhere, place=None, countdown=1, twin=N
     channel.recv_bytes()
 
 
-def _owners(folder, fuse):
+def _owners(folder, fuse, menu):
     for name in world.NAMES:
-        yield world.make_owner(SqliteLedger(folder / f"{name}.sqlite", fuse.connecting(connect)), name)
+        yield world.make_owner(SqliteLedger(folder / f"{name}.sqlite", fuse.connecting(connect)), name, menu=menu)

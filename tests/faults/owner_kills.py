@@ -1,7 +1,9 @@
 """Kill an owner, start it again on the same ledger, and compare what the world outside heard with what the ledger says.
 
-The outside repeats whatever was not answered under its id, and now and then something that was. Whatever the moment of
-death: no answer without a charge, no two answers to one id, no more spending than budget, and no damage.
+The outside repeats whatever was not answered under its id, and now and then something that was. Every other owner has a
+menu: it is asked for unequal shares of its budget and for both kinds of answers. Whatever the moment of death: no
+answer without a charge, none at another price than its own, no two answers to one id, no more spending than budget, and
+no damage.
 """
 
 import shutil
@@ -31,8 +33,8 @@ MOST_QUERIES_A_LIFE = 6
 class Outside:
     """The world outside one owner: everything it asked, and every answer it ever heard, byte for byte."""
 
-    def __init__(self, generator):
-        self.generator = generator
+    def __init__(self, generator, menu=False):
+        self.generator, self.menu, self.choices = generator, menu, {}
         self.models, self.open, self.heard = {}, [], defaultdict(set)
         self.receipt, self.exhausted, self.odd, self.messages, self.repeats = None, False, [], 0, 0
         self.pace = 0.004
@@ -49,9 +51,10 @@ class Outside:
         else:
             name = f"q{len(self.models)}"
             self.models[name] = self.generator.uniform(-1, 1, size=world.TERMS.parameters).tolist()
+            self.choices[name] = world.any_choice(self.generator, self.menu)
             self.open.append(name)
         self.messages += 1
-        return world.make_query(name, self.models[name], self.receipt)
+        return world.make_query(name, self.models[name], self.receipt, choice=self.choices[name])
 
     def hear(self, data):
         reply = decode_reply(data)
@@ -72,7 +75,7 @@ def torment(fork_server, folder, generator, kills, *, twin=None, tell=lambda: No
     for number in range(kills):
         ledger = folder / f"owner-{number}.sqlite"
         world.make_ledger(ledger)
-        _torment_one(fork_server, ledger, Outside(generator), places, kills, twin, toll, tell)
+        _torment_one(fork_server, ledger, Outside(generator, menu=number % 2 == 1), places, kills, twin, toll, tell)
         if toll.faults >= kills or toll.violations:
             return toll
     return toll
@@ -89,6 +92,7 @@ def _torment_one(fork_server, ledger, outside, places, kills, twin, toll, tell):
         tell()
     toll.counts.update(
         ledgers=1,
+        menus=int(outside.menu),
         messages=outside.messages,
         repeats=outside.repeats,
         answers=sum(map(len, outside.heard.values())),
@@ -99,7 +103,8 @@ def _torment_one(fork_server, ledger, outside, places, kills, twin, toll, tell):
 
 def _live_and_die(fork_server, ledger, outside, place, twin):
     countdown = int(outside.generator.integers(1, 4))
-    life = fork_server.start("owner_life:serve", ledger=str(ledger), place=place, countdown=countdown, twin=twin)
+    options = {"place": place, "countdown": countdown, "twin": twin, "menu": outside.menu}
+    life = fork_server.start("owner_life:serve", ledger=str(ledger), **options)
     if place == ANY_MOMENT:
         _kill_at_any_moment(life, outside)
     else:
@@ -185,7 +190,17 @@ def _compare(ledger, outside):
         yield f"{book.spent} spent, {sum(charges.values())} charged, {book.budget.nano} budgeted"
     if not set(outside.heard) <= set(charges) <= set(outside.models):
         yield "charges for what was never asked, or none for what was answered"
+    yield from _compare_prices(charges, outside)
     if set(charges) - set(outside.heard) - set(outside.open):
         yield "a charge for what was refused"
     if len(outside.heard) > world.ANSWERS:
         yield f"{len(outside.heard)} answers from a budget of {world.ANSWERS}"
+
+
+def _compare_prices(charges, outside):
+    """Every charge is the price of what was asked."""
+    for name, nano in charges.items():
+        if nano != world.price(outside.choices[name]):
+            yield f"{name} was charged {nano}, and its price is {world.price(outside.choices[name])}"
+    if sum(outside.choices[name][1] for name in outside.heard) > 100:
+        yield "the shares that were answered add up to more than the whole"

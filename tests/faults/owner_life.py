@@ -30,11 +30,11 @@ PLACES = (
 )
 
 
-def serve(channel, ledger, place=None, countdown=1, twin=None, answers=world.ANSWERS):
+def serve(channel, ledger, place=None, countdown=1, twin=None, answers=world.ANSWERS, menu=False):
     """One owner over one ledger; every message is answered with one message."""
     fuse = Fuse(place, countdown)
     disguised, after_send = disguise(SqliteLedger(Path(ledger), fuse.connecting(connect)), twin)
-    owner = world.make_owner(FusedLedger(disguised, fuse), answers=answers)
+    owner = world.make_owner(FusedLedger(disguised, fuse), answers=answers, menu=menu)
     channel.send_bytes(b"ready")
     while True:
         reply = owner.handle(channel.recv_bytes())
@@ -42,9 +42,10 @@ def serve(channel, ledger, place=None, countdown=1, twin=None, answers=world.ANS
         after_send()
 
 
-def serve_all(channel, folder):
+def serve_all(channel, folder, menu=False):
     """All owners of the study, each over its own ledger in the folder."""
-    owners = {name: world.make_owner(SqliteLedger(Path(folder) / f"{name}.sqlite"), name) for name in world.NAMES}
+    ledgers = {name: SqliteLedger(Path(folder) / f"{name}.sqlite") for name in world.NAMES}
+    owners = {name: world.make_owner(ledger, name, menu=menu) for name, ledger in ledgers.items()}
     while True:
         data = channel.recv_bytes()
         channel.send_bytes(owners[decode_query(data).owner].handle(data))

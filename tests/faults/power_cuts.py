@@ -14,6 +14,8 @@ from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_query, decode_reply
 
 CUTS_A_RECORDING = 20
+# What an owner with a menu is asked in each of three sessions: 84 per cent of its budget.
+SOME = [("gradient", 5), ("second_moments", 15), ("gradient", 5), ("second_moments", 3)]
 SYNCHRONOUS = {None: "FULL", "off": "OFF"}
 
 
@@ -21,19 +23,20 @@ def torment(folder, generator, cuts, *, twin=None, tell=lambda: None):
     """Cut the power that many times, recording after recording; stop at the first broken promise."""
     toll = Toll()
     while toll.faults < cuts and toll.clean:
-        log, before = record(folder / f"power-{toll.faults}.sqlite", generator, twin)
+        menu = toll.counts["recordings"] % 2 == 1
+        log, before = record(folder / f"power-{toll.faults}.sqlite", generator, twin, menu=menu)
         toll.counts.update(recordings=1, operations=len(log), syncs=sum(isinstance(o, power.Sync) for o in log))
         for _ in range(min(CUTS_A_RECORDING, cuts - toll.faults)):
             toll.faults += 1
-            toll.violations += _cut_once(log[: generator.integers(len(log) + 1)], before, generator, toll)
+            toll.violations += _cut_once(log[: generator.integers(len(log) + 1)], before, generator, toll, menu=menu)
             tell()
             if not toll.clean:
                 break
     return toll
 
 
-def record(path, generator, twin):
-    """An owner's life on a recording disk: all of its budget, closed and opened a few times on the way."""
+def record(path, generator, twin, *, menu=False):
+    """An owner's life on a recording disk: most of its budget, closed and opened a few times on the way."""
     world.make_ledger(path)
     log, before = [], {path.name: path.read_bytes()}
     pragmas = ("journal_mode = WAL", f"synchronous = {SYNCHRONOUS[twin]}")
@@ -41,20 +44,20 @@ def record(path, generator, twin):
     with power.recording(log, pragmas, waits=twin is None) as connect:
         for session in range(3):
             with closing(SqliteLedger(path, connect)) as ledger:
-                receipt = _serve(world.make_owner(ledger), session, receipt, log, generator)
+                receipt = _serve(world.make_owner(ledger, menu=menu), session, receipt, log, generator)
     return log, before
 
 
 def _serve(owner, session, receipt, log, generator):
-    for number in range(world.ANSWERS // 3):
-        query = world.make_query(f"s{session}:{number}", generator.uniform(-1, 1, size=4), receipt)
+    for number, choice in enumerate(SOME if owner.commitment.menu else [world.NO_CHOICE] * (world.ANSWERS // 3)):
+        query = world.make_query(f"s{session}:{number}", generator.uniform(-1, 1, size=4), receipt, choice=choice)
         reply = owner.handle(query)
         log.append(power.Sent(query, reply))
         receipt = decode_reply(reply).receipt
     return receipt
 
 
-def _cut_once(log, before, generator, toll):
+def _cut_once(log, before, generator, toll, *, menu):
     sent = [event for event in log if isinstance(event, power.Sent)]
     toll.counts.update(sent=len(sent))
     with TemporaryDirectory() as folder:
@@ -63,19 +66,20 @@ def _cut_once(log, before, generator, toll):
         try:
             with closing(SqliteLedger(Path(folder) / next(iter(before)))) as ledger:
                 ledger.verify()
-                return list(_compare(ledger, sent))
+                return list(_compare(ledger, sent, menu=menu))
         except CoprivError as problem:
             return [f"the ledger cannot be read after a power cut: {problem}"]
 
 
-def _compare(ledger, sent):
+def _compare(ledger, sent, *, menu):
     """What was sent is charged and comes back the same, and life goes on."""
-    owner, charged = world.make_owner(ledger), dict(ledger.state().queries)
+    owner, charged = world.make_owner(ledger, menu=menu), dict(ledger.state().queries)
+    going_on = world.make_query("next", choice=("gradient", world.SHARES[0]) if menu else world.NO_CHOICE)
     for event in sent:
         name = decode_query(event.query).id
         if name not in charged:
             yield f"{name} was sent, and its charge is gone"
         elif owner.handle(event.query) != event.reply:
             yield f"{name} was sent, and its answer is gone"
-    if len(charged) < world.ANSWERS and not isinstance(decode_reply(owner.handle(world.make_query("next"))), Answer):
+    if len(charged) < world.ANSWERS and not isinstance(decode_reply(owner.handle(going_on)), Answer):
         yield "the owner does not go on after a power cut"

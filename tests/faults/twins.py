@@ -1,14 +1,18 @@
 """Unsafe twins: each breaks one rule of the house, and the harness has to notice.
 
 Owners: `late` sends first and charges afterwards; `forgetful` charges but keeps no answer; `tardy` charges, sends, and
-only then keeps the answer; `adrift` leaves in the log what belongs into the main file. Learners: `hasty` saves its
+only then keeps the answer; `adrift` leaves in the log what belongs into the main file; `cheap` charges the smallest
+share of the menu, whatever is asked. Learners: `hasty` saves its
 checkpoint before it applies an answer; `double` saves state and position in two steps; `fresh` asks under a new id
 after every restart. Disks: `off` does not wait for them.
 """
 
 from dataclasses import replace
 
+import world
+
 from copriv.entropy import token
+from copriv.privacy.guarantee import Amount
 
 
 class Twin:
@@ -68,7 +72,16 @@ class Adrift(Twin):
         return self.ledger.store(query, payload)
 
 
-OWNERS = {"adrift": Adrift, "late": Late, "forgetful": Forgetful, "tardy": Tardy}
+class Cheap(Twin):
+    def reserve(self, query, question, amount, *account):
+        cheapest = min(world.price(("gradient", share)) for share in world.SHARES)
+        return self.ledger.reserve(query, question, Amount(min(amount.nano, cheapest), amount.measure), *account)
+
+    def store(self, query, payload):
+        return self.ledger.store(query, payload)
+
+
+OWNERS = {"adrift": Adrift, "cheap": Cheap, "late": Late, "forgetful": Forgetful, "tardy": Tardy}
 LEARNERS = ("hasty", "double", "fresh")
 DISKS = ("off",)
 

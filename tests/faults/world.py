@@ -1,6 +1,11 @@
-"""A small study that the fault harness breaks again and again: three owners, four parameters, real noise."""
+"""A small study that the fault harness breaks again and again: three owners, four parameters, real noise.
 
+And the same with a menu: answers of unequal price and kind, which the learner chooses.
+"""
+
+import sys
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +20,10 @@ from copriv.protocol.messages import Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.wire import encode
 from copriv.rules.paper import PaperRule
+from copriv.vectors import Norm
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from tests.choosing_rule import KINDS, LOOK, REST, SQUARES, ChoosingRule
 
 NAMES = ("north", "south", "west")
 RECORDS = 30
@@ -22,6 +31,10 @@ ANSWERS = 24
 GUARANTEE = Guarantee.of(1)
 TERMS = plain_terms(horizon=36)
 RULE = PaperRule(TERMS.parameters, (RECORDS,) * 3, (1 / 3,) * 3, TERMS.step, TERMS.regularization, TERMS.limit)
+SHARES = (3, 5, SQUARES, LOOK, REST)
+MENU = plain_terms(rule="choosing", answers=3, shares=SHARES, kinds=KINDS)
+CHOOSING = ChoosingRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
+NO_CHOICE = ("gradient", 0)
 
 
 @lru_cache
@@ -33,8 +46,20 @@ def sample_of(name):
 
 
 @lru_cache
-def commitment(answers=ANSWERS):
-    return make_commitment(TERMS, GUARANTEE, records=RECORDS, answers=answers)
+def commitment(answers=ANSWERS, menu=False):
+    return make_commitment(MENU if menu else TERMS, GUARANTEE, records=RECORDS, answers=answers)
+
+
+def price(choice):
+    """What an answer costs: by its kind and share, or without a menu always the same."""
+    return commitment(menu=choice != NO_CHOICE).part(*choice).calibration.charge.nano
+
+
+def any_choice(generator, menu):
+    """What a learner may ask for."""
+    if not menu:
+        return NO_CHOICE
+    return KINDS[generator.integers(2)], SHARES[generator.integers(len(SHARES))]
 
 
 def genesis_of(name, guarantee=GUARANTEE):
@@ -47,16 +72,20 @@ def make_ledger(path, name=NAMES[0]):
     return path
 
 
-def make_owner(ledger, name=NAMES[0], answers=ANSWERS):
+def make_owner(ledger, name=NAMES[0], answers=ANSWERS, menu=False):
     """An owner over real records, real noise and the given ledger."""
-    return Owner(name, TERMS, commitment(answers), PrivateResponder(sample_of(name), commitment(answers)), ledger)
+    terms, promised = MENU if menu else TERMS, commitment(answers, menu)
+    return Owner(name, terms, promised, PrivateResponder(sample_of(name), promised), ledger)
 
 
-def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[0]):
-    return encode(Query(name, TERMS.digest(), owner, tuple(map(float, theta)), receipt))
+def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[0], choice=NO_CHOICE):
+    kind, share = choice
+    terms, asked = MENU if share else TERMS, (0.0,) * len(theta) if kind == "second_moments" else theta
+    return encode(Query(name, terms.digest(), owner, tuple(map(float, asked)), receipt, kind, share))
 
 
 def warm():
     """Everything a life needs, loaded before the first fork."""
     for name in NAMES:
         PrivateResponder(sample_of(name), commitment()).respond(np.zeros(TERMS.parameters))
+        PrivateResponder(sample_of(name), commitment(menu=True)).respond(np.zeros(4), "second_moments", SQUARES)

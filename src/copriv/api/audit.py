@@ -13,6 +13,7 @@ from copriv.api.audited_owner import audited_house
 from copriv.api.settings import require_known
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.examination import DRAWS, OWNERS, Effort, examine
+from copriv.audit.menu import audit_menu, build_menu_subject
 from copriv.audit.result import AuditResult
 from copriv.audit.transcript import LEVEL
 from copriv.audit.whole_reply import Case, audit_whole_reply, corpus
@@ -24,13 +25,19 @@ from copriv.runtime.events import Tell, counting, silent
 if TYPE_CHECKING:
     import polars as pl
 
-AsksName = Literal["gradient", "moments", "both"]
+AsksName = Literal["gradient", "moments", "menu", "both", "all"]
 
 _KINDS: dict[str, tuple[Asks, ...]] = {
     "gradient": ("gradient",),
     "moments": ("moments",),
+    "menu": (),
     "both": ("gradient", "moments"),
+    "all": ("gradient", "moments"),
 }
+_WITH_MENU = ("menu", "all")
+# An owner with a menu gives a few answers: so many owners tell as much as that many answers.
+_ANSWERS_PER_OWNER = 4
+_FEWEST_WITH_MENU = 20
 _WORDS = {"gradient": "gradients", "moments": "moments"}
 
 
@@ -52,7 +59,7 @@ class AuditSettings(TypedDict, total=False):
 
 _DEFAULTS = AuditSettings(
     delta=0.0,
-    asks="both",
+    asks="all",
     records=100,
     parameters=10,
     clip=1.0,
@@ -129,11 +136,11 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
 
     Args:
         epsilon: what the owner claims about any one record (replace-one).
-        settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments" or "both"), records,
-            parameters and clip of the owner, answers (of the transcript), draws (answers of the canaries; more certify
-            more), level (how often a correct owner may fail the transcript test), replies (how many studies and file
-            formats to compare whole replies under; None for all), seed (of everything but the noise), tell (is told
-            how far it is).
+        settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments", "both", "menu" for
+            answers of unequal price and kind, or "all"), records, parameters and clip of the owner, answers (of the
+            transcript), draws (answers of the canaries; more certify more), level (how often a correct owner may fail
+            the transcript test), replies (how many studies and file formats to compare whole replies under; None for
+            all), seed (of everything but the noise), tell (is told how far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.
@@ -146,12 +153,14 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     effort = Effort(order["draws"], order["level"], owners=order["answers"])
     cases = _cases(order["replies"])
     tests = [test for claim in claims for test in _attack(claim, effort, order)]
+    if order["asks"] in _WITH_MENU:
+        tests += _attack_menu(_claim(order, guarantee, "gradient"), order)
     compared = audit_whole_reply(audited_house(), cases, counting(order["tell"], "comparing whole replies"))
     tests.append(msgspec.structs.replace(compared, claimed=guarantee.epsilon))
     return Audit(
         passed=all(test.passed for test in tests),
         guarantee=guarantee,
-        mechanism=claims[0].mechanism,
+        mechanism="laplace" if guarantee.pure else "gaussian",
         tests=tuple(tests),
         claims=claims,
         seconds=round(time.perf_counter() - started, 3),
@@ -185,3 +194,17 @@ def _attack(claim: Claim, effort: Effort, order: AuditSettings) -> list[AuditRes
     if claim.asks == "gradient":
         return tests
     return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]
+
+
+def _attack_menu(claim: Claim, order: AuditSettings) -> list[AuditResult]:
+    """Owners whose answers cost unequal shares and are of two kinds."""
+    owners, done = max(_FEWEST_WITH_MENU, order["answers"] // _ANSWERS_PER_OWNER), 0
+    count = counting(order["tell"], "asking for choices from a menu")
+
+    def advance(met: int) -> None:
+        nonlocal done
+        done += met
+        count(done, max(owners, done))
+
+    chance = seeded(order["seed"], "audit of a menu")
+    return audit_menu(build_menu_subject(claim), order["level"], chance, advance, owners)

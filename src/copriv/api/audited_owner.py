@@ -14,7 +14,8 @@ from copriv.learner.checkpoint import Entry
 from copriv.learner.roster import Roster
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace
-from copriv.protocol.commitment import commitment_of
+from copriv.privacy.release import describe
+from copriv.protocol.commitment import Commitment, commitment_of
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile
@@ -42,8 +43,9 @@ def log_to(home: OwnerWorkspace, ledger: SqliteLedger, written: TextIO) -> Owner
 
 def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:
     """What a learner that had nobody else would pass on: figures of the run, and the statement about the study."""
+    commitment = commitment_of(hello, study.terms)
     log = [
-        Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano)
+        Entry(number, hello.owner, "answer", reply.id, float(number), reply.release.nano, *_asked(commitment, reply))
         if isinstance(reply, Answer)
         else Entry(number, hello.owner, reply.reason, reply.id, float(number), 0)
         for number, reply in enumerate(replies)
@@ -60,6 +62,14 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
         folder=Path("run"),
     )
     figures = joint_figures(run)
-    owners = [owner_statement(spent, commitment_of(hello, study.terms)) for spent in figures.spent]
+    owners = [owner_statement(spent, commitment) for spent in figures.spent]
     heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public)
     return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])
+
+
+def _asked(commitment: Commitment, answer: Answer) -> tuple[str, int]:
+    """Kind and share of what an answer is to, by the record of its release."""
+    for part in commitment.parts:
+        if describe(answer.id, part.calibration, part.sensitivity) == answer.release:
+            return part.kind, part.share
+    return commitment.main, 0

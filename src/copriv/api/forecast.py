@@ -15,12 +15,13 @@ from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
 from copriv.forecast.comparison import Estimate
+from copriv.forecast.limits import find_limits, times
 from copriv.forecast.public import PublicView
 from copriv.planning.advice import Decision, decide
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
-from copriv.report.forecast_report import ForecastTold, PublicTold, Varying, as_html
+from copriv.report.forecast_report import ForecastTold, LimitsTold, PublicTold, Varying, as_html
 
 Varied = Literal["epsilon", "owners", "records", "join"]
 Tell = Callable[[int, int], None]
@@ -75,6 +76,11 @@ class Forecast:
     def caveats(self) -> tuple[str, ...]:
         """What the figures do not cover, or how else they were made."""
         return self.candidate.forecast.caveats
+
+    @property
+    def limits(self) -> LimitsTold:
+        """How far from the limit: ψ with the best noise, with one noise for all, and by information alone."""
+        return self.told.limits
 
     @property
     def alone(self) -> float:
@@ -169,6 +175,7 @@ def _tell(
         standard_error=found.standard_error,
         alone=alone,
         public=public,
+        limits=_limits(known, candidate),
         verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
         interval=found.interval,
         rule=candidate.rule,
@@ -192,6 +199,21 @@ def _tell(
             *([singular] if still else []),
             *([pure] if delta != scenario.delta else []),
         ],
+    )
+
+
+def _limits(known: PublicStudy, candidate: Candidate) -> LimitsTold:
+    found, expected = find_limits(candidate.setting, known.evidence), candidate.relative_fitness
+    return LimitsTold(
+        best_noise=found.best_noise,
+        times_best_noise=times(expected, found.best_noise),
+        one_noise=found.one_noise,
+        times_one_noise=times(expected, found.one_noise),
+        information=found.information,
+        binding=found.binding,
+        noise=found.noise,
+        body=found.body,
+        clip=found.clip,
     )
 
 

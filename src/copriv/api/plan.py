@@ -22,7 +22,8 @@ from copriv.planning.outline import Study, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, rank
 from copriv.privacy.weakness import weakness_of
-from copriv.protocol.study_file import StudyFile, write_study
+from copriv.protocol.public_summary import PublicSummary
+from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
@@ -62,6 +63,7 @@ class Plan:
         terms: what learner and owners will agree on.
         dictionary: how records become features.
         public: the public rows, as numbers.
+        summary: what owners are told of them, to compare their own with; None if there are too few.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
@@ -74,6 +76,7 @@ class Plan:
     terms: Terms
     dictionary: Dictionary
     public: Sample
+    summary: PublicSummary | None = None
 
     @property
     def best(self) -> Candidate:
@@ -96,7 +99,7 @@ class Plan:
         place = Path(path)
         require_new_study(place)
         with place.open("x", encoding="utf-8") as output:
-            output.write(write_study(StudyFile(self.terms, msgspec.to_builtins(self.dictionary))))
+            output.write(write_study(StudyFile(self.terms, msgspec.to_builtins(self.dictionary), self.summary)))
         public_rows_beside(place).write_bytes(write_sample(self.public))
         return place
 
@@ -143,10 +146,13 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
     settled: Any = {name: value for name, value in settings.items() if name not in _OF_STUDY}
     known = read_public(public, target, settled)
     candidates = rank(known.outline(scenario))
+    summary = known.summary()
     terms = _terms(known, scenario, candidates[0], settings, public)
+    if summary is not None:
+        terms = msgspec.structs.replace(terms, summary=dictionary_digest(summary))
     if terms.evaluations:
         candidates = (_with_evaluations(known, terms, candidates[0], scenario), *candidates[1:])
-    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample)
+    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample, summary)
 
 
 def require_new_study(path: Path) -> None:

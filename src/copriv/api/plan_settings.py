@@ -22,9 +22,10 @@ from copriv.planning.from_terms import settled_by
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
+from copriv.protocol.public_summary import PublicSummary, summarise
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
-from copriv.records.dictionary import Dictionary
+from copriv.records.dictionary import ROW_NORM, Dictionary
 from copriv.records.file_format import FileFormat, parse_format
 from copriv.records.load import take_public
 from copriv.records.load_owner import load_owner
@@ -94,6 +95,11 @@ class PublicStudy:
     def study(self) -> Study:
         """The features, and the terms if they are agreed."""
         return Study(self.dictionary, self.agreed)
+
+    def summary(self) -> PublicSummary | None:
+        """What owners are told of the public rows, to compare their own with; None if there are too few."""
+        known = self.evidence
+        return summarise(known.sample, known.objective, known.start, ROW_NORM)
 
     def outline(self, scenario: Scenario) -> Outline:
         """Where the search for owners of a scenario starts from."""

@@ -69,7 +69,8 @@ class Run:
     @property
     def spent(self) -> pl.DataFrame:
         """What each owner promised, answered and spent, for any one record (replace-one)."""
-        return pl.DataFrame([msgspec.to_builtins(entry) for entry in self.figures.spent])
+        rows = [msgspec.to_builtins(entry) for entry in self.figures.spent]
+        return pl.DataFrame([{name: value for name, value in row.items() if name != "menu" or value} for row in rows])
 
     @property
     def predicted(self) -> float | None:

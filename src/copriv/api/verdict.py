@@ -13,6 +13,7 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, format_of, read_
 from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput, BadTable
+from copriv.owner.fit import Fit, fit_at_home
 from copriv.planning.advice import Advice, Adviser, Decision, others_of
 from copriv.planning.alone import OwnModel
 from copriv.planning.break_even import BreakEven, break_even
@@ -35,6 +36,7 @@ class Verdict:
         advice: ψ of both models, and what follows.
         break_even: from which ε, and from how many owners on joining pays.
         told: all figures, as `to_dict` gives them.
+        fit: how the owner's records differ from the public rows.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
@@ -47,6 +49,7 @@ class Verdict:
     advice: Advice
     break_even: BreakEven
     told: VerdictTold
+    fit: Fit
 
     @property
     def decision(self) -> Decision:
@@ -112,8 +115,8 @@ def verdict(
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
     >>> found = verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton")
-    >>> found.decision in ("join", "stay", "either")
-    True
+    >>> found.decision in ("join", "stay", "either"), found.fit.reading
+    (True, 'alike')
     """
     require_known(settings, PlanSettings, "verdict")
     known = read_public(public, target, settings)
@@ -124,8 +127,9 @@ def verdict(
     adviser = Adviser(known.evidence, known.spec, known.study)
     model = adviser.yardstick.look_at(judged)
     found, turning = adviser.judge(model, joined), break_even(adviser, model, joined)
-    told = _tell(found, turning, joined, model, own.records)
-    return Verdict(joined, adviser.joint(joined), found, turning, told)
+    fit = fit_at_home(own, known.evidence.objective.loss, known.summary(), known.dictionary)
+    told = _tell(found, turning, joined, (model, own.records, fit))
+    return Verdict(joined, adviser.joint(joined), found, turning, told, fit)
 
 
 def consortium(
@@ -183,8 +187,9 @@ def _joined(scenario: Scenario, usable: int, records: int) -> Scenario:
     return replace(scenario, records=tuple(sizes))
 
 
-def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: OwnModel, records: int) -> VerdictTold:
+def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: tuple[OwnModel, int, Fit]) -> VerdictTold:
     low, high = scenario.epsilon_range
+    model, records, fit = own
     return VerdictTold(
         verdict=found.advice,
         alone=found.alone.psi,
@@ -199,11 +204,12 @@ def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: OwnModel, 
         break_even_owners_interval=(_whole(turning.owners.perhaps), _whole(turning.owners.certain)),
         owners=scenario.owners,
         records=records,
-        others=others_of(own, scenario),
+        others=others_of(model, scenario),
         epsilon=low if low == high else (low, high),
         delta=scenario.delta,
         words=explain(found, turning, scenario),
         caveats=list(found.joint.caveats),
+        fit=fit,
     )
 
 

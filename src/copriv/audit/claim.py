@@ -14,7 +14,7 @@ from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
 from copriv.vectors import FloatArray, Norm
 
-Asks: TypeAlias = Literal["gradient", "moments"]
+Asks: TypeAlias = Literal["gradient", "moments", "second_moments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,17 @@ class Claim:
     20.0
     >>> round(Claim(Guarantee.of(1), answers=1, clip=1.0, records=100, parameters=9, asks="moments").needed_scale(), 3)
     11.443
+    >>> Claim(Guarantee.of(1), answers=9, clip=1.0, records=100, parameters=10, share=20).needed_scale()
+    0.1
+
+    Args:
+        guarantee: what is claimed.
+        answers: over how many answers alike.
+        clip: of gradients.
+        records: of the owner.
+        parameters: of a model.
+        asks: what is asked for; second moments are averages of xxᵀ.
+        share: of a menu: the per cent of the guarantee that one answer may take; then `answers` does not count.
     """
 
     guarantee: Guarantee
@@ -33,6 +44,7 @@ class Claim:
     records: int
     parameters: int
     asks: Asks = "gradient"
+    share: int = 0
 
     def __post_init__(self) -> None:
         if self.records < 2:
@@ -57,8 +69,15 @@ class Claim:
         return Norm.L1 if self.guarantee.pure else Norm.L2
 
     @property
+    def fold(self) -> float:
+        """How many answers alike the guarantee is for; with a share, how many such shares it has."""
+        return 100 / self.share if self.share else self.answers
+
+    @property
     def numbers(self) -> int:
-        """How many numbers an answer has: p, or p(p + 3)/2 moments."""
+        """How many numbers an answer has: p, or p(p + 3)/2 moments, or p(p + 1)/2 second moments."""
+        if self.asks == "second_moments":
+            return self.parameters * (self.parameters + 1) // 2
         return self.parameters * (self.parameters + 3) // 2 if self.asks == "moments" else self.parameters
 
     @property
@@ -66,13 +85,16 @@ class Claim:
         """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two records do."""
         if self.asks == "moments":
             return furthest_change(self.parameters, self.norm)
+        if self.asks == "second_moments":
+            squared = 2 if self.norm is Norm.L2 else self.parameters * (self.parameters + 3) / 2
+            return math.sqrt(squared) / self.records
         return 2 * self.clip / self.records
 
     def needed_scale(self) -> float:
         """The smallest noise that keeps the guarantee: b = ΔK/ε, or s = √K Δ/μ with the μ of (ε, δ), for a change Δ."""
         if self.guarantee.pure:
-            return self.change * self.answers / self.guarantee.epsilon
-        return math.sqrt(self.answers) * self.change / largest_mu(self.guarantee.epsilon, self.guarantee.delta)
+            return self.change * self.fold / self.guarantee.epsilon
+        return math.sqrt(self.fold) * self.change / largest_mu(self.guarantee.epsilon, self.guarantee.delta)
 
     def epsilon_of(self, scale: float, change: float | None = None) -> float:
         """The ε, at the claimed δ, of all answers with noise of this scale, if a record moves each by this change."""
@@ -80,8 +102,8 @@ class Claim:
             return math.inf
         moved = (self.change if change is None else change) / scale
         if self.guarantee.pure:
-            return self.answers * moved
-        return smallest_epsilon(math.sqrt(self.answers) * moved, self.guarantee.delta)
+            return self.fold * moved
+        return smallest_epsilon(math.sqrt(self.fold) * moved, self.guarantee.delta)
 
     def over(self, answers: int) -> Claim:
         """The same guarantee, kept over another number of answers."""

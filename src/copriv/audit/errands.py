@@ -13,6 +13,7 @@ from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
 
 Errand: TypeAlias = bytes | Literal["restart"]
+Choice: TypeAlias = tuple[Kind, int]
 
 _GARBAGE = (b"", b"\xc1", b"\x91" * 2000, b"[/x]\x1b[2J", b"\xff\xfe")
 
@@ -25,21 +26,21 @@ def models(terms: Terms) -> list[tuple[float, ...]]:
     return [(0.0,) * size, (limit,) * size, (-limit,) * size, alternating, (5e-324,) * size, ramp]
 
 
-def brief(terms: Terms, owner: str, kinds: Sequence[Kind]) -> list[Errand]:
-    """Every kind of question, at nothing and at a corner of the box."""
-    return [encode(query) for query in _questions(terms, owner, kinds) if query.theta in models(terms)[:2]]
+def brief(terms: Terms, owner: str, choices: Sequence[Choice]) -> list[Errand]:
+    """Every kind of question, at nothing and at a corner of the box; of a menu, at every share."""
+    return [encode(query) for query in _questions(terms, owner, choices) if query.theta in models(terms)[:2]]
 
 
-def thorough(terms: Terms, owner: str, kinds: Sequence[Kind], receipt: str) -> list[Errand]:
+def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) -> list[Errand]:
     """Everything that an owner has a word for: repetitions, conflicts, strangers, garbage, restarts, a spent budget.
 
     Args:
         terms: the study's.
         owner: whom to ask.
-        kinds: what the terms set a budget aside for.
+        choices: what the terms set a budget aside for: kinds and shares.
         receipt: the one that the owner will have given for its first answer.
     """
-    questions = list(_questions(terms, owner, kinds))
+    questions = list(_questions(terms, owner, choices))
     first, asked = questions[0], [encode(query) for query in questions]
     known = msgspec.structs.replace(first, id="with-a-receipt", receipt=receipt)
     return [
@@ -61,10 +62,12 @@ def thorough(terms: Terms, owner: str, kinds: Sequence[Kind], receipt: str) -> l
     ]
 
 
-def _questions(terms: Terms, owner: str, kinds: Sequence[Kind]) -> Iterator[Query]:
-    for kind in kinds:
+def _questions(terms: Terms, owner: str, choices: Sequence[Choice]) -> Iterator[Query]:
+    for kind, share in choices:
         for place, theta in enumerate(models(terms)):
-            yield Query(f"{kind}-{place}", terms.digest(), owner, theta, kind=kind)
+            asked = (0.0,) * len(theta) if kind == "second_moments" else theta
+            name = f"{kind}-{share}-{place}" if share else f"{kind}-{place}"
+            yield Query(name, terms.digest(), owner, asked, kind=kind, share=share)
 
 
 def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
@@ -82,6 +85,7 @@ def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
     yield changed(first, id="empty", theta=())
     for place, receipt in enumerate(("", "0" * 64, "1:" + "0" * 64, "\x1b[2J", "x" * 3000)):
         yield changed(first, id=f"receipt-{place}", receipt=receipt)
-    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss")
+    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments")
     for kind in kinds:
         yield changed(first, kind=kind, theta=other)
+        yield changed(first, kind=kind, id=f"{kind}-unlisted", share=first.share + 1)

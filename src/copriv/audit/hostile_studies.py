@@ -133,6 +133,16 @@ TYPED = (
 )
 WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
 MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
+_MENU: dict[Entry, Any] = {("privacy", "shares"): [15, 20, 65], ("privacy", "kinds"): ["gradient", "second_moments"]}
+MENU = Study("a menu", _MENU, honest=True)
+MENU_WITH_DELTA = Study("a menu with delta", {**_MENU, ("privacy", "delta"): 1e-6}, honest=True)
+MENUS = (
+    Study("a menu of one gradient", {**_MENU, ("privacy", "shares"): [100], ("privacy", "kinds"): ["gradient"]}),
+    Study("a menu beyond the whole", {**_MENU, ("privacy", "shares"): [20, 1000]}),
+    Study("a menu of nothing", {**_MENU, ("privacy", "shares"): [0, 20]}),
+    Study("a menu of losses", {**_MENU, ("privacy", "kinds"): ["gradient", "loss"]}),
+    Study("a menu for long rows", {**_MENU, ("model", "row_norm"): 1e3}),
+)
 OTHER_LOSSES = (
     _model("huber", loss="huber", threshold=1e-3),
     Study("labels", {("model", "loss"): "logistic", ("dictionary", "target", "kind"): "label"}),
@@ -226,4 +236,4 @@ DICTIONARIES = (
     Study("a page of a name", {("study", "name"): "x" * 100_000}),
     Study("other numbers than the dictionary has", {("model", "parameters"): 4}),
 )
-HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *TARGETS, *COLUMNS, *DICTIONARIES)
+HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *MENUS, *TARGETS, *COLUMNS, *DICTIONARIES)

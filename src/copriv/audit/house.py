@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, TextIO, TypeAlias
 import msgspec
 import numpy as np
 
-from copriv.audit.errands import Errand, models
+from copriv.audit.errands import Choice, Errand, models
 from copriv.errors import CoprivError
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.joining import require_registered, settle_joining
@@ -32,7 +32,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.meeting import Hello, encode_notice
-from copriv.protocol.messages import Answer, Kind, Reply
+from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_reply
@@ -120,7 +120,7 @@ def live(
     folder: Path,
     data: Path,
     study: str,
-    errands: Callable[[Terms, str, Sequence[Kind]], list[Errand]],
+    errands: Callable[[Terms, str, Sequence[Choice]], list[Errand]],
 ) -> Life:
     """Join a study with a file, answer, restart, state; whatever fails is part of what is seen."""
     life = Life()
@@ -139,7 +139,7 @@ def _live(
     folder: Path,
     data: Path,
     study: str,
-    errands: Callable[[Terms, str, Sequence[Kind]], list[Errand]],
+    errands: Callable[[Terms, str, Sequence[Choice]], list[Errand]],
 ) -> None:
     terms = read_study(study).terms
     prepared = _join(house, folder, data, study)
@@ -147,8 +147,8 @@ def _live(
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
     life.rows = np.vstack([prepared.sample.columns, prepared.sample.targets]).T
-    kinds = [part.kind for part in prepared.commitment.parts]
-    hello = _serve(house, life, folder, errands(terms, NAME, kinds))
+    choices = [(part.kind, part.share) for part in prepared.commitment.parts]
+    hello = _serve(house, life, folder, errands(terms, NAME, choices))
     life.say("statement", house.state(prepared.study, hello, life.replies))
 
 
@@ -265,7 +265,8 @@ def _exact_answers(prepared: Prepared) -> list[Exact]:
     for part in prepared.commitment.parts:
         for place, theta in enumerate(models(prepared.study.terms)):
             values = part.exact(prepared.sample, np.asarray(theta))
-            found.append(Exact(f"exact {part.kind} {place}", values, part.sensitivity.value, part.sensitivity.norm))
+            where = f"exact {part.kind} {part.share} {place}" if part.share else f"exact {part.kind} {place}"
+            found.append(Exact(where, values, part.sensitivity.value, part.sensitivity.norm))
     return found
 
 

@@ -32,3 +32,13 @@ def reference_moments(sample: Sample, norm: Norm) -> FloatArray:
     squares = [np.sum(x * x) for x in sample.columns]
     products = [weight * np.sum(x * z) for x, z in combinations(sample.columns, 2)]
     return np.array([*squares, *products, *(np.sum(x * sample.targets) for x in sample.columns)])
+
+
+def reference_second_moments(sample: Sample, norm: Norm) -> FloatArray:
+    """The average of x_j² for every feature, then of x_j x_k for every pair (in L2 times √2).
+
+    >>> reference_second_moments(Sample.of_rows([[3.0, 4.0], [1.0, 0.0]], [0.0, 0.0]), Norm.L1)
+    array([5., 8., 6.])
+    """
+    pairs = sample.parameters * (sample.parameters + 1) // 2
+    return np.asarray(reference_moments(sample, norm)[:pairs] / sample.records)

@@ -34,7 +34,7 @@ LIMIT = 1.0
 ROW_NORM = 1.0
 # Targets reach so far beyond the clip that an owner who forgets to clip is off by about this factor.
 REACH = 100.0
-_NAME = "audited"
+NAME = "audited"
 
 
 @contextmanager
@@ -113,13 +113,13 @@ def make_terms(claim: Claim) -> Terms:
 
 def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     """The one place where owners are made: each call gives one with its whole budget left."""
-    opening = begin(_NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
+    opening = begin(NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
     responder = subject.make_responder(sample, subject.commitment)
-    return lambda: Owner(_NAME, subject.terms, subject.commitment, responder, MemoryLedger(opening))
+    return lambda: Owner(NAME, subject.terms, subject.commitment, responder, MemoryLedger(opening))
 
 
 def _ask(owner: Owner, asks: Asks, digest: str, number: int, theta: FloatArray) -> FloatArray:
-    reply = owner.answer(Query(f"audit-{number}", digest, _NAME, tuple(theta.tolist()), kind=asks))
+    reply = owner.answer(Query(f"audit-{number}", digest, NAME, tuple(theta.tolist()), kind=asks))
     if isinstance(reply, Refusal):
         raise ProtocolError(
             f"the audited owner refused an answer that it had promised: {reply.text}",

@@ -30,7 +30,7 @@ from copriv.vectors import FloatArray
 
 LEVEL = 1e-4
 FIRST_LEVEL = 0.05
-_CONFIRMING = 4
+CONFIRMING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def audit_transcript(
     measure = partial(_MEASURES[subject.claim.asks], subject, owners, generator, advance)
     reading, lives = read(subject.claim, measure(), FIRST_LEVEL), 1
     if not reading.passed:
-        again = [measure() for _ in range(_CONFIRMING)]
-        reading, lives = read(subject.claim, np.concatenate(again), level / FIRST_LEVEL), 1 + _CONFIRMING
+        again = [measure() for _ in range(CONFIRMING)]
+        reading, lives = read(subject.claim, np.concatenate(again), level / FIRST_LEVEL), 1 + CONFIRMING
     return _verdict(subject.claim, reading, lives, level, owners)
 
 
@@ -91,7 +91,7 @@ def _gradient_noise(subject: Subject, owners: int, generator: np.random.Generato
 
 def _moments_noise(subject: Subject, owners: int, generator: np.random.Generator, advance: Advance) -> FloatArray:
     """What the first answers of owners with the same records differ by from the moments of these."""
-    sample = _records(subject.claim, generator)
+    sample = draw_records(subject.claim, generator)
     return subject.first_answers(sample, owners, advance) - reference_moments(sample, subject.claim.norm)
 
 
@@ -100,17 +100,17 @@ _MEASURES = {"gradient": _gradient_noise, "moments": _moments_noise}
 
 def _one_owner(subject: Subject, generator: np.random.Generator, advance: Advance) -> FloatArray:
     claim = subject.claim
-    sample = _records(claim, generator)
+    sample = draw_records(claim, generator)
     thetas = generator.uniform(-LIMIT, LIMIT, size=(claim.answers, claim.parameters))
     exact = [reference_answer(sample, theta, claim.clip, claim.norm) for theta in thetas]
     return np.asarray(subject.transcript(sample, thetas, advance) - np.array(exact))
 
 
-def _records(claim: Claim, generator: np.random.Generator) -> Sample:
+def draw_records(claim: Claim, generator: np.random.Generator) -> Sample:
     """Some records within the terms; the gradients of some are clipped and those of others are not."""
     rows = generator.normal(size=(claim.records, claim.parameters))
     rows *= ROW_NORM / np.linalg.norm(rows, axis=1, keepdims=True)
-    reach = claim.clip if claim.asks == "gradient" else 1.0
+    reach = 1.0 if claim.asks == "moments" else claim.clip
     return Sample.of_rows(rows, generator.uniform(-1, 1, size=claim.records) * reach)
 
 

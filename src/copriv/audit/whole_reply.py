@@ -22,13 +22,12 @@ from typing import TypeAlias
 import numpy as np
 
 from copriv.audit import hostile_studies, odd_records
-from copriv.audit.errands import Errand, brief, thorough
+from copriv.audit.errands import Choice, Errand, brief, thorough
 from copriv.audit.hostile_studies import Study
 from copriv.audit.house import Exact, House, Life, Said, live, receipt
 from copriv.audit.raw_table import ALL, FEW, FORMATS, RECORDS, USUAL, Odd, Suffix, write_table
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import on_one_core
-from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray
 
@@ -92,7 +91,8 @@ def corpus() -> Iterator[Case]:
     studies, odds = hostile_studies, odd_records
     for suffix in FORMATS:
         yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
-    for study, suffix in zip((studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS), cycle(FORMATS), strict=False):
+    asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
+    for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[:2], thorough=True)
     for study in studies.TYPED[:3]:
         yield Case(study, "parquet", odds.TYPED, columns=ALL)
@@ -201,8 +201,8 @@ def _nobody_known(registry: Path) -> Iterator[None]:
             os.environ[_REGISTRY] = before
 
 
-def _full(terms: Terms, owner: str, kinds: Sequence[Kind]) -> list[Errand]:
-    return thorough(terms, owner, kinds, receipt(0))
+def _full(terms: Terms, owner: str, choices: Sequence[Choice]) -> list[Errand]:
+    return thorough(terms, owner, choices, receipt(0))
 
 
 def _of(odds: Sequence[Odd], suffix: Suffix) -> tuple[Odd, ...]:

@@ -16,9 +16,9 @@ class AuditOptions(AsJson):
     """What is claimed, and how hard to look."""
 
     asks: Annotated[
-        Literal["gradient", "moments", "both"],
-        option("--asks", ATTACK, "The answers to attack: gradients, second moments (one-shot statistics)."),
-    ] = "both"
+        Literal["gradient", "moments", "menu", "both", "all"],
+        option("--asks", ATTACK, "The answers to attack: gradients, moments, both, those of a menu, or all of them."),
+    ] = "all"
     epsilon: Annotated[
         str, option("--epsilon", PRIVACY, "What the owner claims about any one record (replace-one).", "FLOAT")
     ] = "1"

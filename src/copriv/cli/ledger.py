@@ -82,13 +82,13 @@ def show(options: _Several) -> None:
 
     copriv ledger show runs/first/ledgers/*.sqlite
     """
-    from copriv.report.ledger_sheet import ledger_sheet, sheet_lines
+    from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chosen
     from copriv.runtime.owner_ledger import opened
 
     sheets = []
     for path in options.paths:
         with opened(path) as book:
-            sheets.append(ledger_sheet(path, book.state()))
+            sheets.append(ledger_sheet(path, book.state(), what_was_chosen(book)))
     lines = (line for sheet in sheets for line in sheet_lines(sheet, f"the ledger {sheet.ledger}"))
     say(_one_or_all(sheets), lines, as_json=options.as_json)
 

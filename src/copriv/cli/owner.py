@@ -102,13 +102,13 @@ def join(options: _Join) -> None:
     wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=read_options(options))
     with narrated() as tell:
         proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
-    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
+    present(proposal, tell.console)
     if not options.approve_later:
         ask_to_agree(tell.console, yes=options.yes)
     home = proposal.accept()
     if not options.approve_later:
         owner_joining.approve(home, wanted.by, proposal.prepared.sample.records)
-    told = owner_joining.agreement_of(proposal.prepared, options.folder, approved=not options.approve_later)
+    told = owner_joining.agreement_of(proposal, options.folder, approved=not options.approve_later)
     say(told, joined(told), as_json=options.as_json)
 
 
@@ -126,10 +126,10 @@ def approve(options: _Approving) -> None:
     home = OwnerWorkspace(options.folder)
     with narrated() as tell:
         proposal = owner_joining.propose_again(home, tell)
-    present(proposal.prepared, proposal.notices, proposal.authorities, tell.console)
+    present(proposal, tell.console)
     ask_to_agree(tell.console, yes=options.yes)
     approval = owner_joining.approve(home, who(options.signed_off_by), proposal.prepared.sample.records)
-    told = owner_joining.agreement_of(proposal.prepared, home.folder, approved=True)
+    told = owner_joining.agreement_of(proposal, home.folder, approved=True)
     say(told, f"approved by {approval.by}: {approval.terms}", as_json=options.as_json)
 
 

@@ -8,6 +8,7 @@ above, tells which cost is smaller; one that holds 1 does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from copriv.forecast.forecast import Forecast
@@ -31,19 +32,27 @@ class Estimate:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of a χ² with that relative deviation."""
+        """Degrees of freedom of a χ² with that relative deviation; a mean of 0 has none."""
         return 2 / max(self.deviation / self.mean, _EXACT) ** 2
 
 
 def ratio_interval(first: Estimate, second: Estimate, level: float = 0.95) -> tuple[float, float]:
     """Where the first cost over the second lies with that probability.
 
+    A cost whose mean is 0 is 0, as costs are never negative: anything over it is beyond all bounds, and two such are
+    equal.
+
+    >>> ratio_interval(Estimate(1.0, 0.1), Estimate(0.0, 0.0))
+    (inf, inf)
     >>> low, high = ratio_interval(Estimate(1.0, 0.1), Estimate(2.0, 0.0))
     >>> 0.3 < low < 0.5 < high < 0.7
     True
     """
     from scipy.stats import f
 
+    if first.mean == 0 or second.mean == 0:
+        ratio = 1.0 if first.mean == second.mean else 0.0 if first.mean == 0 else inf
+        return ratio, ratio
     found = f.ppf([(1 - level) / 2, (1 + level) / 2], first.freedom, second.freedom)
     low, high = (float(value) * first.mean / second.mean for value in found)
     return low, high

@@ -38,7 +38,7 @@ from copriv.vectors import FloatArray, Norm
 # How many answers of each owner are thought of.
 ANSWERS = (1, 2)
 # Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
-_SHORTEST, _STEP, _MOST_CLIPS = 0.8, 1.25, 30
+_SHORTEST, STEP, _MOST_CLIPS = 0.8, 1.25, 30
 _TAIL = (0.99, 0.999)
 # What a clip blunts of a shift is mended by later answers, but for this share.
 _BLUNT = 0.1
@@ -175,28 +175,40 @@ def _outlooks(
 ) -> list[tuple[float, PublicMoments, float]]:
     """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
     lengths = gradient_norms(objective.loss, public, theta, norm)
-    clips = _ladder(lengths) if wanted is None else wanted
-    knots = [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
-    outlooks = {clip: PublicMoments.of(public, objective, clip, norm, theta) for clip in {*clips, *knots}}
-    hidden = {clip: _hidden(outlook, int(np.sum(lengths > clip))) for clip, outlook in outlooks.items()}
+    clips = ladder(lengths) if wanted is None else wanted
+    places = {*clips, *tail_knots(lengths)}
+    outlooks = {clip: PublicMoments.of(public, objective, clip, norm, theta) for clip in places}
+    hidden = draw_out({clip: outlook.unexplained for clip, outlook in outlooks.items()}, lengths)
+    return [(clip, outlooks[clip], hidden[clip]) for clip in clips]
+
+
+def tail_knots(lengths: FloatArray) -> list[float]:
+    """The two clips whose difference tells how fast what is hidden falls."""
+    return [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
+
+
+def draw_out(unexplained: Mapping[float, float], lengths: FloatArray) -> dict[float, float]:
+    """What each clip hides, from what it leaves unexplained, with the tail drawn out; knots have to be among them."""
+    hidden = {clip: _hidden(left, int(np.sum(lengths > clip))) for clip, left in unexplained.items()}
+    knots = tail_knots(lengths)
     tail = [hidden[knot] for knot in knots]
-    return [(clip, outlooks[clip], max(hidden[clip], _extrapolate(clip, knots, tail))) for clip in clips]
+    return {clip: max(value, _extrapolate(clip, knots, tail)) for clip, value in hidden.items()}
 
 
-def _ladder(lengths: FloatArray) -> list[float]:
-    """Clips from short to long, by equal factors."""
-    shortest, longest = np.quantile(lengths, _SHORTEST), np.max(lengths)
-    clips = longest * _STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
-    return sorted({_digits(float(clip)) for clip in clips if clip * _STEP >= shortest})
+def ladder(lengths: FloatArray, quantile: float = _SHORTEST) -> list[float]:
+    """Clips from short to long, by equal factors; the shortest is about this quantile of the lengths."""
+    shortest, longest = np.quantile(lengths, quantile), np.max(lengths)
+    clips = longest * STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
+    return sorted({_digits(float(clip)) for clip in clips if clip * STEP >= shortest})
 
 
-def _hidden(outlook: PublicMoments, beyond: int) -> float:
+def _hidden(unexplained: float, beyond: int) -> float:
     """What a clip hides that leaves so many public rows beyond it.
 
     Clips are placed by the very rows that judge them. Beyond the (m + 1)-th longest of n gradients lie m of them, but
     a share of (m + 1)/(n + 1) of all others is expected there.
     """
-    return outlook.unexplained * (beyond + 1) / max(beyond, 1)
+    return unexplained * (beyond + 1) / max(beyond, 1)
 
 
 def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> float:
@@ -226,14 +238,14 @@ def _cost(
     left = variance * public / (variance + public)
     price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
     mismatch = outlook.staleness / public_records
-    noise = float(np.diag(price) @ left) * _kept(hidden - outlook.unexplained, float(np.diag(price) @ outlook.spread))
+    noise = float(np.diag(price) @ left) * kept(hidden - outlook.unexplained, float(np.diag(price) @ outlook.spread))
     stale = _staleness(mismatch, noise, _distances(public_records, records), answers)
     # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
     spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
     return hidden * sampling + noise + stale, float(np.sqrt(spread))
 
 
-def _kept(more: float, explained: float) -> float:
+def kept(more: float, explained: float) -> float:
     """The share of what answers can explain that is left to them if more is hidden: the sum of both is what it is."""
     return max(1 - more / explained, 0.0) if explained > 0 else 1.0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,10 +29,15 @@ LONGEST_ID = 200
 
 
 class _Payload(msgspec.Struct, frozen=True, array_like=True):
-    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte."""
+    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte.
+
+    Kind and share say what was asked; they are not part of the answer, and older ledgers do not have them.
+    """
 
     values: tuple[float, ...]
     release: Release
+    kind: str = ""
+    share: int = 0
 
 
 class Owner:
@@ -93,7 +99,7 @@ class Owner:
             self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
         release = describe(query.id, part.calibration, part.sensitivity)
-        payload = _Payload(tuple(values.tolist()), release)
+        payload = _Payload(tuple(values.tolist()), release, part.kind, part.share)
         try:
             receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
         except QueryConflict:  # another process over the same ledger was faster: its answer is the one that leaves
@@ -142,13 +148,22 @@ def account_of(digest: str, kind: Kind) -> str:
     return f"{digest}:{kind}" if kind == "loss" else digest
 
 
-def read_stored(payload: bytes) -> tuple[tuple[float, ...], Release] | None:
-    """The numbers that left with an answer and the record of their release; None if this is no answer of an owner."""
+class Left(NamedTuple):
+    """What left with an answer: its numbers, the record of their release, and what was asked (as far as was kept)."""
+
+    values: tuple[float, ...]
+    release: Release
+    kind: str
+    share: int
+
+
+def read_stored(payload: bytes) -> Left | None:
+    """What left with an answer; None if this is no answer of an owner."""
     try:
         stored = msgspec.msgpack.decode(payload, type=_Payload)
     except msgspec.DecodeError:
         return None
-    return stored.values, stored.release
+    return Left(stored.values, stored.release, stored.kind, stored.share)
 
 
 def study_of(account: str) -> str:

@@ -41,20 +41,31 @@ def remaining(state: LedgerState, entries: Iterable[Entry], commitment: Commitme
         study: the digest of its terms.
     """
     counted = Counter(entry.body.study for entry in entries if isinstance(entry.body, Charge))
-    accounts = [account_of(study, part.kind) for part in commitment.parts]
+    accounts = list(dict.fromkeys(account_of(study, part.kind) for part in commitment.parts))
     spent, measure = sum(map(state.spent_by, accounts)), commitment.budget.measure
     left = state.accounts[measure].left if measure in state.accounts else 0
     used = _epsilon(spent, commitment)
     open_questions = [
-        (part.calibration.charge.nano, part.calibration.answers - counted[account])
-        for part, account in zip(commitment.parts, accounts, strict=True)
+        (part.calibration.charge.nano, part.calibration.answers - counted[account_of(study, part.kind)])
+        for part in commitment.parts
+        if not part.share
     ]
+    open_questions += _on_the_menu(state, commitment, study)
     return Remaining(
         epsilon_spent=used,
         epsilon_left=max(_reachable(spent, left, commitment) - used, 0.0),
         answers=sum(counted[account] for account in accounts),
         answers_left=payable(open_questions, left),
     )
+
+
+def _on_the_menu(state: LedgerState, commitment: Commitment, study: str) -> list[tuple[int, int]]:
+    """The cheapest choice, and how often what the menu has left pays for it."""
+    if not commitment.menu:
+        return []
+    left = commitment.calibration.budget.nano - state.spent_by(account_of(study, commitment.main))
+    cheapest = min(part.calibration.charge.nano for part in commitment.menu)
+    return [(cheapest, left // cheapest)]
 
 
 def payable(questions: Iterable[tuple[int, int]], left: int) -> int:

@@ -1,7 +1,8 @@
 """The study file: the terms and the dictionary as TOML that learner and owners read alike.
 
 People read and edit the text; what counts is its canonical form. Sections, order, spacing and comments do not change
-the digest of the terms, any value does. The dictionary is passed on as it is: only owners know what to do with it.
+the digest of the terms, any value does. The dictionary is passed on as it is: only owners know what to do with it. What
+is said of the public rows is for owners, too: they compare their own with it, at home.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.protocol.public_summary import PublicSummary
 from copriv.protocol.terms import Terms
 
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -29,14 +31,15 @@ _HEADER = """# The terms of a copriv study. Learner and owners hold the same fil
 
 
 class StudyFile(msgspec.Struct, frozen=True):
-    """Terms and the dictionary that their digest is of."""
+    """Terms, the dictionary and what is said of the public rows; the terms have the digests of both."""
 
     terms: Terms
     dictionary: dict[str, Any]
+    public: PublicSummary | None = None
 
 
 def dictionary_digest(dictionary: object) -> str:
-    """SHA-256 of a dictionary's canonical form, whether it is a struct or was read from a file."""
+    """SHA-256 of a dictionary's canonical form, or a summary's, whether it is a struct or was read from a file."""
     plain = msgspec.to_builtins(dictionary)
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()
 
@@ -53,7 +56,8 @@ def write_study(study: StudyFile) -> str:
     sections: dict[str, Any] = {
         section: {name: values[name] for name in names if name in values} for section, names in _SECTIONS.items()
     }
-    return _HEADER + "\n" + tomli_w.dumps(sections | {"dictionary": msgspec.to_builtins(study.dictionary)})
+    public = {} if study.public is None else {"public": msgspec.to_builtins(study.public)}
+    return _HEADER + "\n" + tomli_w.dumps(sections | public | {"dictionary": msgspec.to_builtins(study.dictionary)})
 
 
 def read_study(text: str) -> StudyFile:
@@ -67,11 +71,17 @@ def read_study(text: str) -> StudyFile:
     dictionary = sections.pop("dictionary", None)
     if not isinstance(dictionary, dict):
         raise BadInput("the study file has no [dictionary]", remedy="take one that `copriv learner draft` has written")
+    public = sections.pop("public", None)
     values = {"format": 0} | dict(_values(sections)) | {"dictionary": dictionary_digest(dictionary)}
     try:
-        return StudyFile(msgspec.convert(values, Terms), dictionary)
+        summary = None if public is None else msgspec.convert(public, PublicSummary)
+        said = {} if summary is None else {"summary": dictionary_digest(summary)}
+        terms = msgspec.convert(values | said, Terms)
     except msgspec.ValidationError as problem:
         raise BadInput(f"the study file: {problem}", remedy="correct that value") from problem
+    if summary is not None:
+        summary.require_parameters(terms.parameters)
+    return StudyFile(terms, dictionary, summary)
 
 
 def _values(sections: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

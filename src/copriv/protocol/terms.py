@@ -79,8 +79,8 @@ _MEANT: Mapping[str, _Meant] = {
     "statistics": _Meant("moments", "asked"),
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
-# What is left out of the canonical text where it is empty: terms from before it are the same terms.
-_OPTIONAL = (*_Meant._fields, "shares", "kinds")
+# What terms of earlier versions did not have, left out where it is empty: they keep their digest.
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds"))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +115,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         public_source: the name of the file that they came from.
         asks: what training asks for, gradient or moments; empty where the name of the rule says it (`kind`).
         mechanisms: whether an owner takes any mechanism or the one asked for; empty where the rule's name says it.
+        summary: SHA-256 of what the study file says of its public rows; empty if it says nothing.
         shares: a menu: the shares of an owner's training budget, in whole per cents, that the learner may choose from
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
             and `answers` is only the most answers of an owner.
@@ -150,6 +151,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     public_source: str = ""
     asks: str = ""
     mechanisms: str = ""
+    summary: str = ""
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     format: int = FORMAT
@@ -204,7 +206,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def spelled(self) -> dict[str, Any]:
         """The values by name, in order, without what goes without saying: what a study file has and what is hashed."""
         values: dict[str, Any] = msgspec.to_builtins(self)
-        return {name: value for name, value in values.items() if value or name not in _OPTIONAL}
+        return {name: value for name, value in values.items() if value or name not in _UNSAID}
 
     def digest(self) -> str:
         """SHA-256 of the canonical text of the terms; it travels with every message."""
@@ -259,7 +261,7 @@ def _require_loss(loss: str) -> None:
 
 
 def _require_texts(terms: Terms) -> None:
-    """People read names, so each is one line of printable text; and nothing but a digest stands for the dictionary."""
+    """People read names, so each is one line of printable text; and nothing but a digest stands for what a file has."""
     named = {"study": terms.name, "learner": terms.learner, "source of the public rows": terms.public_source}
     for what, name in named.items():
         if len(name) > LONGEST_NAME or not is_plain(name):
@@ -268,12 +270,13 @@ def _require_texts(terms: Terms) -> None:
                 remedy=f"give it a name of at most {LONGEST_NAME} printable characters",
                 value=name,
             )
-    if len(terms.dictionary) > 64 or not terms.dictionary.isalnum():
-        raise BadInput(
-            f"the dictionary of the terms is '{plain(terms.dictionary)}'",
-            remedy="give its SHA-256, in 64 hexadecimal digits",
-            value=terms.dictionary,
-        )
+    for what, digest in {"dictionary": terms.dictionary, "summary": terms.summary or "none"}.items():
+        if len(digest) > 64 or not digest.isalnum():
+            raise BadInput(
+                f"the {what} of the terms is '{plain(digest)}'",
+                remedy="give its SHA-256, in 64 hexadecimal digits",
+                value=digest,
+            )
 
 
 def _require_menu(terms: Terms) -> None:

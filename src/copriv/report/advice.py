@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 from rich.console import Console
 
+from copriv.owner.fit import Fit
 from copriv.planning.advice import Advice
 from copriv.planning.break_even import LARGEST_EPSILON, MOST_OWNERS, BreakEven, Turn
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.report.fit_lines import fit_lines
 
 _HEADS = {"join": "Join", "stay": "Stay alone", "either": "Too close to call"}
 
@@ -34,6 +36,7 @@ class VerdictTold(msgspec.Struct):
     delta: float
     words: str
     caveats: list[str]
+    fit: Fit
     unit: str = UNIT
     adjacency: str = ADJACENCY
 
@@ -47,6 +50,7 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
         f"  joint over own      {told.ratio_interval[0]:.2g} to {told.ratio_interval[1]:.2g}: joining pays below 1",
         f"  the public model    ψ = {told.public:.2e} expected",
         *(f"  note: {caveat}" for caveat in told.caveats),
+        *(f"  {line}" for line in fit_lines(told.fit)),
         f"  unit: one {told.unit}; adjacency: {told.adjacency}. Your figures stay at home: they are not private.",
     ]
     for line in lines:

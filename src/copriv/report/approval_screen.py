@@ -6,8 +6,6 @@ text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,9 +16,12 @@ from copriv.privacy.weakness import weakness
 from copriv.protocol.commitment import Commitment, QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain, quoted, squeezed
+from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import NOT_NAMED
+from copriv.report.menu import menu_rows
 from copriv.report.study_sheet import study_rows
 from copriv.report.warning import warn
+from copriv.runtime.owner_joining import Proposal
 
 TITLE = "What you are asked to approve"
 _LONGEST_PATH = 4096
@@ -32,24 +33,20 @@ _ACCOUNTANTS = {
 }
 
 
-def present(prepared: Prepared, standing: Sequence[str], authority: str, console: Console) -> None:
-    """What is about to be promised, in full, before anything is approved.
-
-    Args:
-        prepared: the owner's side of the study.
-        standing: what there is to say about the records and what they have lost.
-        authority: the fingerprints of the learner's authorities.
-        console: where it is shown.
-    """
+def present(proposal: Proposal, console: Console) -> None:
+    """What is about to be promised, in full, before anything is approved; and how the records fit the public rows."""
+    prepared = proposal.prepared
     table = Table(show_header=False, title=TITLE, title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in screen_rows(prepared):
         table.add_row(name, Text(value))
     console.print(table)
-    for notice in (*standing, *prepared.notices):
+    for notice in (*proposal.notices, *prepared.notices):
         console.print(Text(f"note: {plain(notice, _LONGEST_PATH)}"))
-    console.print(Text(f"the learner's authority: {authority}"))
+    for line in fit_lines(proposal.fit):
+        console.print(Text(line))
+    console.print(Text(f"the learner's authority: {proposal.authorities}"))
     warn(weakness(prepared.enrollment.guarantee, prepared.sample.records), console)
 
 
@@ -80,7 +77,9 @@ def origin_rows(terms: Terms) -> list[tuple[str, str]]:
 
 def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     """Everything that may leave: one row for each kind of question, taken from the promise itself."""
-    return [("you answer", _part(part, commitment, parameters)) for part in commitment.parts]
+    menu = menu_rows(commitment, parameters) if commitment.menu else []
+    others = [part for part in commitment.parts if not part.share]
+    return [*menu, *(("you answer", _part(part, commitment, parameters)) for part in others)]
 
 
 def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from copriv.owner.owner import account_of
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.protocol.commitment import weakest
+from copriv.report.menu import MenuStated, state_menu
 from copriv.rules.paper import rho_from_step
 from copriv.runtime.local_dataset import DatasetSpending
 from copriv.runtime.local_run import LocalRun
@@ -30,7 +31,7 @@ class GuaranteeShown(msgspec.Struct):
 
 
 class Spending(msgspec.Struct):
-    """What one owner spent of what it promised."""
+    """What one owner spent of what it promised; where the terms have a menu, also what was chosen from it."""
 
     owner: str
     answers: int
@@ -39,6 +40,7 @@ class Spending(msgspec.Struct):
     promised: float
     most_answers: int
     records: int
+    menu: list[MenuStated] = []
 
 
 class Alone(msgspec.Struct):
@@ -150,12 +152,14 @@ def spending(run: LocalRun) -> list[Spending]:
     for owner, commitment, ledger in zip(run.intake.owners, run.study.commitments, run.consortium.ledgers, strict=True):
         book, calibration = ledger.state(), commitment.calibration
         digest = run.study.terms.digest()
-        gradients = book.spent_by(digest)
-        spent = gradients + book.spent_by(account_of(digest, "loss"))
+        training = book.spent_by(digest)
+        spent = training + book.spent_by(account_of(digest, "loss"))
+        menu = state_menu(commitment, run.watch.asked.get(owner.name, []))
+        given = sum(choice.answers for choice in menu) if menu else training // calibration.charge.nano
         entries.append(
             Spending(
                 owner=owner.name,
-                answers=gradients // calibration.charge.nano,
+                answers=given,
                 epsilon=spent_epsilon(
                     Amount(spent, calibration.budget.measure), calibration.guarantee, calibration.accountant
                 ),
@@ -163,6 +167,7 @@ def spending(run: LocalRun) -> list[Spending]:
                 promised=calibration.guarantee.epsilon,
                 most_answers=calibration.answers,
                 records=owner.sample.records,
+                menu=menu,
             )
         )
     return entries

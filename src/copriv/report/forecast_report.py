@@ -28,6 +28,24 @@ class PublicTold(msgspec.Struct):
     relative_fitness: float
 
 
+class LimitsTold(msgspec.Struct):
+    """How far from the limit: ψ of each limit, and how many times the first two the forecast is.
+
+    `information` is over the population, and so on new records; `binding` says for how many owners it is their promise
+    and not the size of their table that sets it.
+    """
+
+    best_noise: float
+    times_best_noise: float
+    one_noise: float
+    times_one_noise: float
+    information: float
+    binding: int
+    noise: str
+    body: str
+    clip: float
+
+
 class Varying(msgspec.Struct):
     """The forecast for one value of what is varied (with `join`, of ε).
 
@@ -67,6 +85,7 @@ class ForecastTold(msgspec.Struct):
     delta: float
     loss: str
     public: PublicTold
+    limits: LimitsTold
     heterogeneity: float
     target: str
     seed: int
@@ -95,13 +114,33 @@ def show(told: ForecastTold, console: Console) -> None:
         f"rule {told.rule}: at most {many(told.answers_per_owner, 'answer')} an owner{step}, clip {told.clip:.3g}, "
         f"{told.mechanism} noise; ε = {_range(told.epsilon)}, δ = {told.delta:g} for one {told.unit} ({told.adjacency})"
     )
+    console.print(how_far(told), highlight=False)
     for caveat in told.caveats:
         console.print(f"note: {caveat}", style="dim", highlight=False)
     if told.varied is not None:
         console.print(_where_joining_pays(told) if told.varied == "join" else _varied(told))
-    console.print(_VERDICTS[told.verdict], style="bold")
+    console.print(what_to_do(told), style="bold")
     for file in told.files:
         console.print(file, style="dim", highlight=False)
+
+
+def what_to_do(told: ForecastTold) -> str:
+    """The verdict in a sentence. The own model of a single owner is the best one there is: it has nothing to join."""
+    if told.owners == 1:
+        return "With a single owner there is nobody to learn from: ψ is what privacy costs it against its own model."
+    return _VERDICTS[told.verdict]
+
+
+def how_far(told: ForecastTold) -> str:
+    """How far the forecast is from the limits, in one sentence."""
+    limits = told.limits
+    ratios = f"{_times(limits.times_best_noise)} the best noise, {_times(limits.times_one_noise)} one noise for all"
+    if limits.binding == 0:
+        return f"{ratios}; the information limit does not bind"
+    whose = "" if limits.binding == told.owners else f" for {limits.binding} of {told.owners} owners"
+    method = "no method" if told.delta == 0 else "no method that keeps the same ρ"
+    least = f"on new records {method} can be expected below ψ = {_number(limits.information)}"
+    return f"{ratios}; the information limit binds{whose}: {least}"
 
 
 def write(told: ForecastTold, folder: Path) -> None:
@@ -147,7 +186,7 @@ def as_html(told: ForecastTold) -> str:
     )
     cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     about = f"rule {told.rule}, {told.mechanism} noise, ε = {_range(told.epsilon)}, δ = {told.delta:g}"
-    words = f"{about} for one {told.unit} ({told.adjacency}). {_VERDICTS[told.verdict]}"
+    words = f"{about} for one {told.unit} ({told.adjacency}). {how_far(told)}. {what_to_do(told)}"
     return f"<table><tr><th>model</th><th>expected ψ</th><th></th></tr>{cells}</table><p>{html.escape(words)}</p>"
 
 
@@ -155,5 +194,11 @@ def _range(epsilon: float | tuple[float, float]) -> str:
     return f"{epsilon[0]:g} to {epsilon[1]:g}" if isinstance(epsilon, tuple) else f"{epsilon:g}"
 
 
+def _times(ratio: float) -> str:
+    """Two digits after the point, from 100 on none, and of millions the size."""
+    digits = ".2f" if ratio < 100 else ",.0f" if ratio < 1e6 else ".1e"
+    return f"{ratio:{digits}} times"
+
+
 def _number(value: float) -> str:
-    return f"{value:.2e}" if value < 0.001 else f"{value:.4f}"
+    return "0" if value == 0 else f"{value:.2e}" if value < 0.001 else f"{value:.4f}"

@@ -15,19 +15,21 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.privacy.release import Release
 from copriv.protocol.text import plain
+from copriv.report.menu import at_share, kind_name
 
 NOT_NAMED = "not named"
 NOT_NOTED = "not noted"
 
 
 class Sent(msgspec.Struct):
-    """What left with an answer: noisy numbers, and the noise on them."""
+    """What left with an answer: noisy numbers, and the noise on them; of a menu, the share in per cents."""
 
     kind: str
     numbers: int
     mechanism: str
     scale: float
     values: tuple[float, ...] | None
+    share: int = 0
 
 
 class LedgerEvent(msgspec.Struct):
@@ -150,9 +152,11 @@ def _sent(payload: bytes, kind: str, *, values: bool) -> tuple[Sent | None, str]
     found = read_stored(payload)
     if found is None:
         return None, f"{len(payload)} bytes were sent that are no answer of this version"
-    numbers, release = found
-    sent = Sent(kind, len(numbers), release.mechanism, release.scale, numbers if values else None)
-    return sent, f"{kind}, {len(numbers)} {'number' if len(numbers) == 1 else 'numbers'}, {_noise(release)}"
+    numbers, release = found.values, found.release
+    kind = kind_name(found.kind) if found.kind else kind
+    sent = Sent(kind, len(numbers), release.mechanism, release.scale, numbers if values else None, found.share)
+    many = "number" if len(numbers) == 1 else "numbers"
+    return sent, f"{kind}{at_share(found.share)}, {len(numbers)} {many}, {_noise(release)}"
 
 
 def _noise(release: Release) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from copriv.owner.entries import Charge
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
+from copriv.owner.owner import read_stored, study_of
+from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
+from copriv.report.menu import at_share, kind_name
 from copriv.report.sentence import many
 
 
@@ -41,10 +46,34 @@ class LedgerSheet(msgspec.Struct):
     receipt: str
     names: dict[str, str]
     weakness: str | None
+    asked: dict[str, str] = {}
 
 
-def ledger_sheet(path: Path, book: LedgerState) -> LedgerSheet:
-    """The sheet of a ledger."""
+def what_was_chosen(ledger: SqliteLedger) -> dict[str, str]:
+    """What learners have chosen from the menus of their studies, in words, by the digest of the study.
+
+    A study whose answers have all cost the same had nothing to choose: it is left out, and its answers are not read.
+    """
+    charges = [entry.body for entry in ledger.entries() if isinstance(entry.body, Charge)]
+    prices: dict[str, set[int]] = {}
+    for charge in charges:
+        prices.setdefault(charge.study, set()).add(charge.nano)
+    answered = {query for query, asked in ledger.state().queries.items() if asked.answer is not None}
+    counted: dict[str, Counter[tuple[str, int]]] = {}
+    for charge in charges:
+        if len(prices[charge.study]) > 1 and charge.query in answered:
+            stored = read_stored(ledger.answer_to(charge.query))
+            if stored is not None and stored.share:
+                counted.setdefault(study_of(charge.study), Counter())[stored.kind, stored.share] += 1
+    return {study: _chosen(found) for study, found in counted.items()}
+
+
+def _chosen(found: Counter[tuple[str, int]]) -> str:
+    return ", ".join(f"{kind_name(kind)}{at_share(share)} ({times})" for (kind, share), times in sorted(found.items()))
+
+
+def ledger_sheet(path: Path, book: LedgerState, asked: dict[str, str] | None = None) -> LedgerSheet:
+    """The sheet of a ledger; `asked` has what was chosen from menus (`what_was_chosen`)."""
     undeclared = any(account.open for account in book.accounts.values())
     return LedgerSheet(
         ledger=str(path),
@@ -65,6 +94,7 @@ def ledger_sheet(path: Path, book: LedgerState) -> LedgerSheet:
         receipt=f"{book.sequence}:{book.head}",
         names={study: f"{study_name(book, study)}, {learner_name(book, study)}" for study in book.enrolled},
         weakness=book_weakness(book),
+        asked=asked or {},
     )
 
 
@@ -78,7 +108,9 @@ def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
         ("spent", f"ε = {told.epsilon_spent:.6g} in {many(told.answers, 'answer')}, {_studies(len(told.studies))}"),
     ]
     rows.extend(("account", f"{_account_words(account)} ({told.accountant})") for account in told.accounts)
-    rows.extend(("study", f"{name} ({study[:12]})") for study, name in told.names.items())
+    for study, name in told.names.items():
+        rows.append(("study", f"{name} ({study[:12]})"))
+        rows.extend([("asked", told.asked[study])] if study in told.asked else [])
     if told.weakness:
         rows.append(("beware", told.weakness))
     for name, value in (*rows, ("receipt", told.receipt)):

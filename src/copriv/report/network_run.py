@@ -18,6 +18,7 @@ from copriv.privacy.guarantee import Amount
 from copriv.protocol.commitment import Commitment, commitment_of, weakest
 from copriv.protocol.meeting import Hello
 from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.menu import state_menu
 from copriv.report.model_file import ModelFile, Promised, read_model, write_model
 from copriv.report.statement import (
     ExpelledStatement,
@@ -197,6 +198,7 @@ def _spent(run: JointRun, hello: Hello, commitment: Commitment) -> Spending:
         promised=calibration.guarantee.epsilon,
         most_answers=calibration.answers,
         records=hello.records,
+        menu=state_menu(commitment, [(entry.kind, entry.share) for entry in answers]),
     )
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from copriv.privacy.guarantee import NANO, Guarantee, written
 from copriv.protocol.text import plain, quoted
+from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import NOT_NAMED
 from copriv.report.network_run import JointFigures
 from copriv.report.warning import warn
@@ -45,7 +46,7 @@ def show_joint(told: JointFigures) -> None:
         )
     for out in told.expelled:
         console.print(f"{out.owner} was expelled ({out.taken_out} of its answers taken out): {out.why}", markup=False)
-    if told.meetings < told.horizon:
+    if told.meetings < told.horizon and not any(entry.menu for entry in told.spent):
         console.print(
             f"The study ended after {told.meetings:,} of {told.horizon:,} meetings: nobody is left who would answer.",
             style="bold",
@@ -136,6 +137,7 @@ def verdict_lines(told: OwnerVerdict) -> Iterator[str]:
     yield f"  own model, on records it was not fitted to   {told.own:.6g}"
     yield f"  joint model, on the same records             {told.joint:.6g}"
     yield f"  difference                                   {told.difference:+.6g} ± {told.margin:.6g}"
+    yield from fit_lines(told.fit)
     yield "These figures are measured on your records and are not private: they stay at home."
 
 

@@ -64,7 +64,7 @@ def _table(candidates: Sequence[Candidate], scenario: Scenario) -> Table:
 def _title(scenario: Scenario) -> str:
     low, high = min(scenario.records), max(scenario.records)
     sizes = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"ψ forecast from public rows, for {scenario.owners} owners of {sizes} records"
+    return f"ψ forecast from public rows, for {many(scenario.owners, 'owner')} of {sizes} records"
 
 
 def _cells(way: Candidate) -> tuple[str, ...]:

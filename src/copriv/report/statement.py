@@ -21,6 +21,7 @@ from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.figures import Spending, spending
+from copriv.report.menu import MenuStated, chosen_words, kind_name
 from copriv.runtime.local_run import LocalRun
 
 PROTECTED = (
@@ -65,7 +66,11 @@ ASSUMED = (
 
 
 class OwnerStatement(msgspec.Struct):
-    """What one owner promised and did."""
+    """What one owner promised and did.
+
+    Where the terms have a menu, `scale` is that of a gradient for the whole training budget, and `menu` has every
+    choice with its noise and how often it was made.
+    """
 
     owner: str
     records: int
@@ -81,6 +86,7 @@ class OwnerStatement(msgspec.Struct):
     sensitivity: float
     accountant: Accountant
     weakness: str | None
+    menu: list[MenuStated] = []
 
 
 class PublicStated(msgspec.Struct):
@@ -197,6 +203,7 @@ def describe(statement: Statement) -> str:
         *(
             f"{owner.owner}: ε = {owner.epsilon:g}, δ = {owner.delta:g} promised, ε = {owner.epsilon_spent:.6g} spent, "
             f"{owner.answers} of {owner.most_answers} answers, {owner.mechanism} noise of scale {owner.scale:.4g}"
+            f"{_chosen(owner)}"
             for owner in statement.owners
         ),
         statement.public.words,
@@ -210,6 +217,13 @@ def describe(statement: Statement) -> str:
     ):
         lines += [title, *(f"- {each}" for each in words)]
     return "\n".join(lines)
+
+
+def _chosen(owner: OwnerStatement) -> str:
+    """What the learner has chosen from the menu, if there is one."""
+    if not owner.menu:
+        return ""
+    return f" for the whole training budget, and more for a share of it; asked: {chosen_words(owner.menu) or 'nothing'}"
 
 
 def _noise(statement: Statement) -> str:
@@ -231,6 +245,7 @@ def render(template: str, statement: object) -> str:
     loader = jinja2.PackageLoader("copriv.report")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["plain"] = plain
+    environment.filters["kind_name"] = kind_name
     return environment.get_template(template).render(statement=statement)
 
 
@@ -251,6 +266,7 @@ def owner_statement(spent: Spending, commitment: Commitment) -> OwnerStatement:
         sensitivity=commitment.sensitivity.value,
         accountant=commitment.calibration.accountant,
         weakness=weakness(commitment.calibration.guarantee, spent.records),
+        menu=spent.menu,
     )
 
 

@@ -11,6 +11,7 @@ from copriv.protocol.text import quoted
 from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
 from copriv.records.target import Target
+from copriv.report.menu import kind_name
 
 _MOST_CATEGORIES = 12
 
@@ -22,6 +23,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
         ("features", ", ".join(map(_column, dictionary.columns))),
         ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
+        *([("menu", _menu(study.terms))] if study.terms.shares else []),
         *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
     ]
 
@@ -56,6 +58,15 @@ def _bounds(terms: Terms) -> str:
         f"models within ±{terms.limit:g}, a record's gradient at most {terms.clip:g} long, "
         f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
         f"±{terms.target_bound:g}"
+    )
+
+
+def _menu(terms: Terms) -> str:
+    kinds = " or ".join(kind_name(kind) for kind in terms.kinds)
+    shares = ", ".join(map(str, terms.shares))
+    return (
+        f"the learner chooses of each question what it is for ({kinds}) and which share of your training budget it "
+        f"takes ({shares} %), as answers come; you alone derive the noise from that"
     )
 
 

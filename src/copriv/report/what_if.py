@@ -55,7 +55,9 @@ def _draw_lines(told: ForecastTold, axes: Any) -> None:  # noqa: ANN401
     low, high = ([row.interval[end] for row in told.table] for end in (0, 1))
     axes.fill_between(values, low, high, color=_BLUE, alpha=0.15, label="95 % of trainings")
     axes.loglog(values, [row.relative_fitness for row in told.table], color=_BLUE, label="together, expected")
-    axes.loglog(values, [row.alone for row in told.table], "--", color=_ORANGE, label="alone, expected")
+    # A single owner's own model is the best one: ψ = 0 has no place on a logarithmic axis.
+    if all(row.alone > 0 for row in told.table):
+        axes.loglog(values, [row.alone for row in told.table], "--", color=_ORANGE, label="alone, expected")
     axes.loglog(values, [row.public for row in told.table], ":", color=_GREEN, label="public rows only")
     axes.set_xlabel(AXES[told.varied or "epsilon"])
     axes.set_ylabel("relative fitness ψ")

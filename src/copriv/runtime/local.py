@@ -71,12 +71,16 @@ def run(
 
 @dataclass(slots=True)
 class Watch:
-    """Remembers what to show of a run: the model at some iterations, and who refused why."""
+    """Remembers what to show of a run: the model at some iterations, who refused why, and who was asked for what.
+
+    `asked` has kind and share of each answer, by the owner's name.
+    """
 
     horizon: int
     most: int = 200
     models: dict[int, FloatArray] = field(default_factory=dict)
     refusals: list[tuple[str, str]] = field(default_factory=list)
+    asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
 
     def keeps(self, number: int) -> bool:
         """Whether the model of an iteration is to be shown."""
@@ -88,6 +92,12 @@ class Watch:
             self.models[iteration.number] = model
         if iteration.refusal is not None:
             self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
+        else:
+            self.note(iteration.query.owner, iteration.query.kind, iteration.query.share)
+
+    def note(self, owner: str, kind: str, share: int) -> None:
+        """An owner has answered."""
+        self.asked.setdefault(owner, []).append((kind, share))
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,9 @@ def _describe(study: TrainingPlan) -> str:
     answers = study.commitments[0].calibration.answers
     many = "answer" if answers == 1 else "answers"
     predicted = "" if math.isnan(study.predicted) else f", ψ predicted on public rows {study.predicted:.2g}"
-    return f"rule {study.terms.rule!r}, at most {answers} {many} of each owner{predicted}"
+    shares = ", ".join(map(str, study.terms.shares))
+    menu = f" at shares of {shares} % of its training budget, as the rule chooses" if shares else ""
+    return f"rule {study.terms.rule!r}, at most {answers} {many} of each owner{menu}{predicted}"
 
 
 def _assemble(
@@ -288,6 +290,9 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
         checkpoint.require(terms=study.terms.digest(), schedule=study.trace.digest())
         position = checkpoint.position(study.rule)
         watch = Watch(total, models=checkpoint.models(), refusals=checkpoint.refusals())
+        for entry in checkpoint.log():
+            if entry.outcome == "answer":
+                watch.note(entry.owner, entry.kind, entry.share)
     model = study.rule.model(study.rule.begin() if position is None else position.state)
     name = "simulation" if checkpoint is None else checkpoint.run
     for iteration in run(consortium, study, name, position):

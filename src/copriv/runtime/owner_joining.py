@@ -14,6 +14,7 @@ from copriv.errors import BadInput
 from copriv.learner.admission import FASTEST, SLOWEST
 from copriv.owner.approval import Approval
 from copriv.owner.dataset_ledger import Word
+from copriv.owner.fit import Fit, fit_of
 from copriv.owner.joining import Joining, settle_joining
 from copriv.owner.pending import taken, unfinished
 from copriv.owner.registry import Registry
@@ -78,12 +79,14 @@ class Proposal:
         prepared: the owner's side of the study.
         notices: what there is to say about the records and what they have lost.
         authorities: the fingerprints of the learner's authorities.
+        fit: how the records differ from the study's public rows. It is shown, and neither kept nor sent.
         accept: writes the folder and takes the ledger.
     """
 
     prepared: Prepared
     notices: tuple[str, ...]
     authorities: str
+    fit: Fit
     accept: Callable[[], OwnerWorkspace]
 
 
@@ -110,6 +113,7 @@ class Agreement(msgspec.Struct):
     learner: str
     public: str
     weakness: str | None
+    fit: Fit
 
 
 def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
@@ -132,13 +136,13 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     prepared = prepare(enrollment, study, counting(tell, _READING))
     take = partial(joining.take, enrollment.owner, enrollment.guarantee, enrollment.accountant)
     accept = partial(OwnerWorkspace.create, options.folder, enrollment, invitation.study, secrets, take)
-    return Proposal(prepared, joining.notices(), authorities_of(invitation.authority), accept)
+    return _proposal(prepared, joining.notices(), authorities_of(invitation.authority), accept)
 
 
 def propose_again(home: OwnerWorkspace, tell: Tell) -> Proposal:
     """The promise of a folder that has joined, for whoever is to approve it."""
     prepared = prepare(home.enrollment, home.study, counting(tell, _READING))
-    return Proposal(prepared, home.standing().notices(), authorities_of(home.authority()), lambda: home)
+    return _proposal(prepared, home.standing().notices(), authorities_of(home.authority()), lambda: home)
 
 
 def approve(home: OwnerWorkspace, by: str, records: int) -> Approval:
@@ -154,8 +158,9 @@ def settle_records(options: JoinOptions, tell: Tell, ask: Ask | None) -> Joining
         return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
 
 
-def agreement_of(prepared: Prepared, folder: Path, *, approved: bool) -> Agreement:
+def agreement_of(proposal: Proposal, folder: Path, *, approved: bool) -> Agreement:
     """A promise as it is shown."""
+    prepared = proposal.prepared
     enrollment, commitment, terms = prepared.enrollment, prepared.commitment, prepared.study.terms
     return Agreement(
         owner=enrollment.owner,
@@ -178,7 +183,14 @@ def agreement_of(prepared: Prepared, folder: Path, *, approved: bool) -> Agreeme
         learner=terms.learner,
         public=terms.public.words,
         weakness=weakness(enrollment.guarantee, prepared.sample.records),
+        fit=proposal.fit,
     )
+
+
+def _proposal(
+    prepared: Prepared, notices: tuple[str, ...], authorities: str, accept: Callable[[], OwnerWorkspace]
+) -> Proposal:
+    return Proposal(prepared, notices, authorities, fit_of(prepared.study, prepared.sample), accept)
 
 
 def _enroll(options: JoinOptions, invitation: Invitation, terms: Terms) -> Enrollment:

@@ -6,6 +6,7 @@ import msgspec
 
 from copriv.entropy import fresh_seed, seeded
 from copriv.owner.comparison import MARGIN_WORDS, STANDARD_ERRORS, compare, explain
+from copriv.owner.fit import Fit, fit_of
 from copriv.owner.workspace import OwnerWorkspace, read_records
 from copriv.protocol.text import quoted
 from copriv.records.dictionary import Dictionary
@@ -31,6 +32,7 @@ class OwnerVerdict(msgspec.Struct):
     words: str
     margin: float
     unit: str
+    fit: Fit
 
 
 def judge(home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell) -> OwnerVerdict:
@@ -56,4 +58,5 @@ def judge(home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell) -> Ow
         words=f"{explain(found)} Losses are in {unit}; {MARGIN_WORDS}.",
         margin=STANDARD_ERRORS * found.standard_error,
         unit=unit,
+        fit=fit_of(home.study, sample),
     )

@@ -30,7 +30,7 @@ def test_a_claim_that_fails_is_told():
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"asks": "all"}, "not asked for all"),
+        ({"asks": "everything"}, "not asked for everything"),
         ({"replies": 0}, "under 0 studies"),
         ({"draws": 3}, "3 draws"),
         ({"records": 1}, "1 records"),

@@ -40,6 +40,16 @@ def test_it_tells_what_to_expect(forecast):
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
 
 
+def test_it_tells_how_far_from_the_limit(forecast):
+    limits, binding = (json.loads(forecast("--json", epsilon=epsilon).out)["limits"] for epsilon in ("1", "0.01"))
+    assert 1 < limits["times_best_noise"] < limits["times_one_noise"]
+    assert (limits["binding"], binding["binding"]) == (0, 5)
+    said = " ".join(forecast().out.split())
+    ratios = f"{limits['times_best_noise']:.2f} times the best noise, {limits['times_one_noise']:.2f} times one noise"
+    assert f"{ratios} for all; the information limit does not bind" in said
+    assert "the information limit binds: on new records no method can" in " ".join(forecast(epsilon="0.01").out.split())
+
+
 @pytest.mark.parametrize("rule", ["paper", "averaged", "newton"])
 def test_every_rule_is_forecast_and_budget_helps(forecast, rule):
     costs = []
@@ -63,6 +73,20 @@ def test_auto_is_the_best_of_all(forecast):
     best = json.loads(forecast("--json").out)["relative_fitness"]
     costs = [json.loads(forecast("--rule", rule, "--json").out)["relative_fitness"] for rule in ("paper", "newton")]
     assert best <= min(costs)
+
+
+def test_a_single_owner_has_nobody_to_learn_from(forecast, tmp_path, rendered):
+    given = ("--rule", "newton", "--vary", "epsilon", "--out", tmp_path)
+    told = json.loads(forecast(*given, "--json", owners=1).out)
+    assert (told["alone"], told["verdict"]) == (0, "stay")
+    assert 0 < told["interval"][0] < told["relative_fitness"] < told["interval"][1]
+    assert {(row["alone"], row["verdict"]) for row in told["table"]} == {(0, "stay")}
+    drawn = (tmp_path / "forecast_epsilon.svg").read_text(encoding="utf-8")
+    assert "together, expected" in drawn
+    assert "alone, expected" not in drawn
+    said = " ".join(forecast("--rule", "newton", owners=1).out.split())
+    assert "With a single owner there is nobody to learn from: ψ is what privacy costs it" in said
+    assert "own model should beat" not in said
 
 
 def test_the_verdict_turns_with_the_budget(forecast):

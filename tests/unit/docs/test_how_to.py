@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from copriv.losses import choose as losses
@@ -31,12 +33,16 @@ def _lines(code):
 
 
 def test_the_rule_of_the_page_is_complete_and_keeps_the_contract():
-    code, check = _code("add-a-rule.md")
+    code, choosing, check = _code("add-a-rule.md")
     assert len(_lines(code)) <= 30
     page = {"__name__": "page"}
     exec(compile(code, "add-a-rule.md", "exec"), page)  # noqa: S102
     exec(compile(check, "add-a-rule.md", "exec"), page)  # noqa: S102
     check_rule(page["RULE"])
+    exec(compile(choosing, "add-a-rule.md", "exec"), page)  # noqa: S102
+    rule = SimpleNamespace(model=lambda _state: np.zeros(2))
+    asked = [page["ask"](rule, [answers], 0) for answers in range(3)]
+    assert [ask and (ask.kind, ask.share) for ask in asked] == [("gradient", 20), ("gradient", 80), None]
 
 
 def test_the_loss_of_the_page_is_complete_and_keeps_the_contract():
@@ -53,7 +59,7 @@ def test_the_page_shows_the_package_that_the_tests_install(page, module):
 
 
 def test_the_page_counts_the_promises():
-    words = {9: "nine", 12: "twelve"}
+    words = {9: "nine", 13: "thirteen"}
     assert words[len(RULE_CHECKS)] in (ROOT / "docs" / "how-to" / "add-a-rule.md").read_text(encoding="utf-8")
     assert len(LOSS_CHECKS) == 9
 

@@ -83,23 +83,23 @@ def test_what_a_clip_hides_is_hardly_underrated_though_the_same_rows_place_it(mo
         return said / true
 
     assert 0.75 < said_over_true() < 1.1
-    monkeypatch.setattr(newton, "_hidden", lambda outlook, _beyond: outlook.unexplained)
+    monkeypatch.setattr(newton, "_hidden", lambda unexplained, _beyond: unexplained)
     assert said_over_true() < 0.65
 
 
 def test_what_is_hidden_cannot_be_explained_so_that_loud_noise_does_not_ask_for_a_long_clip(monkeypatch):
     assert foresee(1e3).clip < 0.2
-    monkeypatch.setattr(newton, "_kept", lambda _more, _explained: 1.0)
+    monkeypatch.setattr(newton, "kept", lambda _more, _explained: 1.0)
     assert foresee(1e3).clip > 1
 
 
 def test_clips_go_from_most_gradients_to_beyond_the_longest_and_are_never_many():
-    clips = newton._ladder(np.linspace(0.0, 1.0, 101))
+    clips = newton.ladder(np.linspace(0.0, 1.0, 101))
     assert clips == sorted(clips)
     assert 0.8 / 1.25 <= clips[0] <= 0.8
     assert clips[-1] == pytest.approx(1.25**2, rel=0.01)
-    assert len(newton._ladder(np.append(np.zeros(99), 1.0))) == 30
-    assert len(newton._ladder(np.zeros(9))) == 1
+    assert len(newton.ladder(np.append(np.zeros(99), 1.0))) == 30
+    assert len(newton.ladder(np.zeros(9))) == 1
 
 
 def test_with_noise_beyond_everything_the_public_model_is_foreseen():

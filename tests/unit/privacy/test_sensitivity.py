@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from copriv.errors import BadInput
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
-from copriv.losses.moments import pack_moments
+from copriv.losses.moments import pack_moments, pack_second_moments
 from copriv.losses.passes import average_value, bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.privacy.sensitivity import of_average_gradient, of_average_value, of_moments
+from copriv.privacy.sensitivity import of_average_gradient, of_average_value, of_moments, of_second_moments
 from copriv.vectors import Norm
 
 
@@ -133,7 +133,7 @@ def test_an_average_needs_a_record():
 
 
 def _answers(sample, theta, norm):
-    """Every kind of answer, with its sensitivity for so many records: gradient, loss, moments."""
+    """Every kind of answer, with its sensitivity for so many records: gradient, loss, moments, second moments."""
     n, p = sample.records, sample.parameters
     return [
         (
@@ -145,6 +145,7 @@ def _answers(sample, theta, norm):
             of_average_value(bound=0.5, records=n, norm=norm),
         ),
         (pack_moments(sample, norm), of_moments(records=n, parameters=p, norm=norm)),
+        (pack_second_moments(sample, norm), of_second_moments(row_norm=1.0, records=n, parameters=p, norm=norm)),
     ]
 
 
@@ -215,3 +216,40 @@ def test_a_record_without_a_target_has_no_gradient_and_no_moments(loss, norm):
         rtol=1e-12,
     )
     np.testing.assert_allclose(pack_moments(many, norm), pack_moments(few, norm), rtol=1e-12)
+
+
+def _largest_change_of_squares(norm, records, parameters, row_norm, seed):
+    """The largest computed change of the average of xxᵀ when a row of full length turns by a right angle."""
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(records, parameters))
+    rows *= row_norm / np.linalg.norm(rows, axis=1, keepdims=True)
+    before, largest = pack_second_moments(Sample.of_rows(rows, np.zeros(records)), norm), 0.0
+    for index in generator.integers(records, size=30):
+        there = rows.copy()
+        across = generator.normal(size=parameters)
+        across -= (across @ rows[index]) * rows[index] / row_norm**2
+        there[index] = row_norm * across / np.linalg.norm(across)
+        largest = max(largest, norm.of(pack_second_moments(Sample.of_rows(there, np.zeros(records)), norm) - before))
+    return largest
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@given(records=st.integers(1, 1500), parameters=st.integers(2, 8), row_norm=st.sampled_from([1.0, 30.0]))
+def test_no_neighbour_moves_the_computed_second_moments_further(norm, records, parameters, row_norm):
+    declared = of_second_moments(row_norm=row_norm, records=records, parameters=parameters, norm=norm)
+    assert _largest_change_of_squares(norm, records, parameters, row_norm, seed=records) <= declared.value
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_the_search_would_find_second_moments_bounded_too_tightly(norm):
+    declared = of_second_moments(row_norm=2.0, records=60, parameters=2, norm=norm)
+    assert _largest_change_of_squares(norm, 60, 2, 2.0, seed=3) > 0.9 * declared.value
+
+
+def test_rounding_of_second_moments_costs_little_and_nonsense_is_refused():
+    for records in (10, 250_000, 10_000_000):
+        declared = of_second_moments(row_norm=1.0, records=records, parameters=10, norm=Norm.L2).value
+        assert 2**0.5 / records < declared < 2**0.5 / records * (1 + 6e-5)
+    for wrong in ({"row_norm": 0.0}, {"row_norm": float("inf")}, {"parameters": 0}, {"records": 0}):
+        with pytest.raises(BadInput):
+            of_second_moments(**({"row_norm": 1.0, "records": 5, "parameters": 2, "norm": Norm.L1} | wrong))

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from copriv.errors import BadInput
 from copriv.owner.approval import Subject
+from copriv.owner.fit import fit_of
 from copriv.owner.workspace import Enrollment, prepare
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest
@@ -18,6 +19,7 @@ from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
 from copriv.report.approval_screen import TITLE, present
 from copriv.report.study_sheet import study_rows
+from copriv.runtime.owner_joining import Proposal
 
 HOSTILE = "age\x1b[2J\x1b[1;1H[bold red]safe[/] \u202e"
 
@@ -42,6 +44,11 @@ def _study(frame, choice):
     return StudyFile(terms, msgspec.to_builtins(dictionary))
 
 
+def _present(prepared, console, *notices):
+    fit = fit_of(prepared.study, prepared.sample)
+    present(Proposal(prepared, notices, "ab12 cd34", fit, lambda: None), console)
+
+
 def _screen(frame, choice, tmp_path):
     frame.write_parquet(tmp_path / "table.parquet")
     enrollment = Enrollment(
@@ -58,7 +65,7 @@ def _screen(frame, choice, tmp_path):
         ledger="ledger.sqlite",
     )
     shown = io.StringIO()
-    present(prepare(enrollment, _study(frame, choice)), (), "ab12", Console(file=shown, width=300))
+    _present(prepare(enrollment, _study(frame, choice)), Console(file=shown, width=300))
     return shown.getvalue()
 
 
@@ -112,7 +119,7 @@ def _rows(frame, tmp_path, terms, width=20_000, **changes):
     study = StudyFile(msgspec.structs.replace(study.terms, **terms), study.dictionary)
     shown = io.StringIO()
     prepared = prepare(_engagement(tmp_path, **changes), study)
-    present(prepared, ("these are known records",), "ab12 cd34", Console(file=shown, width=width))
+    _present(prepared, Console(file=shown, width=width), "these are known records")
     cells = [line.strip("│").split("│") for line in shown.getvalue().splitlines() if line.startswith("│")]
     return prepared, [(name.strip(), value.strip()) for name, value in cells], shown.getvalue()
 

@@ -243,6 +243,25 @@ def test_an_expelled_owner_is_told_and_never_met():
     asyncio.run(scene())
 
 
+def test_of_several_that_are_there_who_was_met_least_is_met_first():
+    async def scene():
+        hall, names = Hall(), ("east", "north", "west")
+        for name in names:
+            await hall.reception.on_hello(said(hello(name)))
+        hall.reception.begin(dict(hall.reception.present))
+        met = [hall.reception.choose(number) for number in range(60)]
+        assert any(set(met[k : k + 3]) != set(names) for k in range(0, 60, 3))  # anybody, in any order
+        hall.reception.prefer({"north": 2})
+        assert {hall.reception.choose(0) for _ in range(2)} <= {"east", "west"}
+        assert {hall.reception.choose(0) for _ in range(2)} <= {"east", "west"}
+        met = [hall.reception.choose(number) for number in range(30)]
+        assert all(set(met[k : k + 3]) == set(names) for k in range(0, 30, 3))  # in rounds
+        hall.reception.dismiss("east")
+        assert "east" not in {hall.reception.choose(0) for _ in range(10)}
+
+    asyncio.run(scene())
+
+
 def test_who_stays_silent_again_and_again_is_met_less_and_less_often():
     async def scene():
         hall, pauses = Hall(), []

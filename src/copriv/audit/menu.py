@@ -1,0 +1,229 @@
+"""A menu: does every choice of the learner get the noise of its own share, and nothing beyond the menu an answer?
+
+Many owners are asked, each for what fits into its budget, kind and share drawn at random: as an adversary would that
+hopes for a choice whose noise is too small. The noise of every choice is measured by itself, as in `transcript`. All
+choices share the level, so that one that is wrong is not hidden among those that are right.
+
+Before and after that each owner is asked for more: for shares and kinds that are not on the menu, and for shares that
+do not fit any more. It must refuse all of this, and no refusal may cost anything. There is no chance in that verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from copriv.audit.claim import Asks, Claim
+from copriv.audit.reference import reference_answer, reference_second_moments
+from copriv.audit.result import AuditResult
+from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
+from copriv.audit.transcript import CONFIRMING, FIRST_LEVEL, Reading, draw_records, read
+from copriv.losses.sample import Sample
+from copriv.owner.ledger_opening import begin, fingerprint_of_sample
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.owner.owner import Owner
+from copriv.owner.responder import PrivateResponder
+from copriv.protocol.commitment import Commitment, make_commitment
+from copriv.protocol.messages import Answer, Kind, Query
+from copriv.protocol.terms import Terms
+from copriv.vectors import FloatArray
+
+SHARES = (10, 15, 20, 60, 70)
+KINDS: tuple[Asks, ...] = ("gradient", "second_moments")
+_WHOLE = 100
+
+Choice: TypeAlias = tuple[Asks, int]
+MakeOwner: TypeAlias = Callable[[str, Terms, Commitment, Sample, MemoryLedger], Owner]
+
+
+@dataclass(frozen=True, slots=True)
+class MenuSubject:
+    """Owners with a menu, all alike but for their records; a broken twin has a promise or a way of its own."""
+
+    claim: Claim
+    terms: Terms
+    commitment: Commitment
+    make_owner: MakeOwner
+
+    def choices(self) -> list[Choice]:
+        """Everything on the menu."""
+        return [(kind, share) for kind in KINDS for share in SHARES]
+
+    def claim_of(self, choice: Choice) -> Claim:
+        """What the guarantee demands of one choice."""
+        return replace(self.claim, asks=choice[0], share=choice[1])
+
+
+def build_menu_subject(
+    claim: Claim, commitment: Commitment | None = None, make_responder: MakeResponder = PrivateResponder
+) -> MenuSubject:
+    """Owners of a claim with a menu."""
+    terms = menu_terms(claim)
+
+    def make_owner(name: str, terms: Terms, promised: Commitment, sample: Sample, ledger: MemoryLedger) -> Owner:
+        return Owner(name, terms, promised, make_responder(sample, promised), ledger)
+
+    return MenuSubject(claim, terms, honest_menu(claim) if commitment is None else commitment, make_owner)
+
+
+def honest_menu(claim: Claim) -> Commitment:
+    """What an owner promises for a menu, worked out by the owner's own code."""
+    return make_commitment(menu_terms(claim), claim.guarantee, records=claim.records, answers=claim.answers)
+
+
+def menu_terms(claim: Claim) -> Terms:
+    """The terms of a claim, with a menu."""
+    terms = make_terms(replace(claim, asks="gradient"))
+    return msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What owners did: the noise of every choice, and what they said or charged that they should not have."""
+
+    noise: dict[Choice, list[FloatArray]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    refusals: int = 0
+
+
+def audit_menu(
+    subject: MenuSubject, level: float, generator: np.random.Generator, advance: Advance, owners: int
+) -> list[AuditResult]:
+    """Measure the noise of every choice, and of four times as many owners where a doubt arises; and try the limits."""
+    choices = subject.choices()
+    seen, lives = _meet(subject, generator, advance, owners), 1
+    readings = _read(subject, seen, FIRST_LEVEL / len(choices))
+    if not all(reading.passed for reading in readings.values()):
+        again = _meet(subject, generator, advance, CONFIRMING * owners)
+        readings, lives = _read(subject, again, level / FIRST_LEVEL / len(choices)), 1 + CONFIRMING
+        seen = replace(again, wrong=seen.wrong + again.wrong, refusals=seen.refusals + again.refusals)
+    return [_noise_verdict(subject, readings, lives * owners, level), _limits_verdict(subject, seen)]
+
+
+def _read(subject: MenuSubject, seen: Seen, level: float) -> dict[Choice, Reading]:
+    """The test of every choice; an owner that never answered one has failed the other test."""
+    return {
+        choice: read(subject.claim_of(choice), np.concatenate(noise), level) for choice, noise in seen.noise.items()
+    }
+
+
+@on_one_core()
+def _meet(subject: MenuSubject, generator: np.random.Generator, advance: Advance, owners: int) -> Seen:
+    sample, seen = draw_records(subject.claim, generator), Seen()
+    opening = begin(NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
+    for _ in range(owners):
+        ledger = MemoryLedger(opening)
+        owner = subject.make_owner(NAME, subject.terms, subject.commitment, sample, ledger)
+        _ask_for_more(subject, owner, ledger, _WHOLE, seen)
+        left = _ask_what_fits(subject, owner, sample, seen, generator)
+        _ask_for_more(subject, owner, ledger, left, seen)
+        advance(1)
+    return seen
+
+
+def _ask_what_fits(
+    subject: MenuSubject, owner: Owner, sample: Sample, seen: Seen, generator: np.random.Generator
+) -> int:
+    """Ask for random choices until none fits; the shares that are left."""
+    left, number = _WHOLE, 0
+    while fitting := [choice for choice in subject.choices() if choice[1] <= left]:
+        kind, share = fitting[generator.integers(len(fitting))]
+        left, number = left - share, number + 1
+        theta = np.zeros(subject.claim.parameters)
+        if kind == "gradient":
+            theta = generator.uniform(-LIMIT, LIMIT, size=subject.claim.parameters)
+        reply = owner.answer(_query(subject, f"fits-{number}", kind, share, theta))
+        if isinstance(reply, Answer):
+            noise = np.asarray(reply.values) - _exact(subject.claim, kind, sample, theta)
+            seen.noise.setdefault((kind, share), []).append(noise)
+        else:
+            seen.wrong.append(f"refuses {kind} at {share} %, which fits: {reply.text}")
+    return left
+
+
+def _ask_for_more(subject: MenuSubject, owner: Owner, ledger: MemoryLedger, left: int, seen: Seen) -> None:
+    """Ask for what does not fit or is not on the menu; whatever is answered or charged is wrong."""
+    before = ledger.state().spent
+    for number, (kind, share) in enumerate(_too_much(left)):
+        reply = owner.answer(_query(subject, f"more-{left}-{number}", kind, share, np.zeros(subject.claim.parameters)))
+        seen.refusals += 1
+        if isinstance(reply, Answer):
+            seen.wrong.append(f"answers {kind} at {share} %, of which {left} % are left")
+    state = ledger.state()
+    if state.spent != before:
+        seen.wrong.append(f"is charged for what it refuses: {state.spent - before} billionths")
+    if state.spent > state.budget.nano:
+        seen.wrong.append(f"has spent {state.spent} of {state.budget.nano} billionths")
+
+
+def _too_much(left: int) -> Iterator[tuple[Kind, int]]:
+    """What fits no more, and what never was on the menu."""
+    kinds: tuple[Kind, ...] = ("gradient", "second_moments")
+    for kind in kinds:
+        yield from ((kind, share) for share in SHARES if share > left)
+        yield from ((kind, share) for share in (-10, 0, 1, SHARES[0] - 1, SHARES[-1] + 1, _WHOLE, 10 * _WHOLE))
+    yield from (("moments", SHARES[0]), ("loss", SHARES[0]), ("moments", 0), ("loss", 0))
+
+
+def _query(subject: MenuSubject, name: str, kind: Kind, share: int, theta: FloatArray) -> Query:
+    return Query(name, subject.terms.digest(), NAME, tuple(theta.tolist()), None, kind, share)
+
+
+def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> FloatArray:
+    if kind == "second_moments":
+        return reference_second_moments(sample, claim.norm)
+    return reference_answer(sample, theta, claim.clip, claim.norm)
+
+
+def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:
+    if not readings:
+        return _verdict_without_answers(subject, level)
+    (kind, share), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
+    return AuditResult(
+        name="menu: noise",
+        certified=worst.certified,
+        claimed=subject.claim.guarantee.epsilon,
+        statistic=worst.statistic,
+        threshold=worst.threshold,
+        answers=owners,
+        false_alarms=level,
+        passed=all(reading.passed for reading in readings.values()),
+        words=f"of {len(readings)} choices asked of {owners:,} owners, the noise of {kind} at {share} % is the "
+        f"smallest: {worst.ratio:.3f} times what its share needs"
+        + ("" if worst.passed else "; the statistic lies below its threshold"),
+    )
+
+
+def _verdict_without_answers(subject: MenuSubject, level: float) -> AuditResult:
+    return AuditResult(
+        name="menu: noise",
+        certified=0.0,
+        claimed=subject.claim.guarantee.epsilon,
+        statistic=0.0,
+        threshold=0.0,
+        answers=0,
+        false_alarms=level,
+        passed=False,
+        words="no owner answers anything that is on the menu",
+    )
+
+
+def _limits_verdict(subject: MenuSubject, seen: Seen) -> AuditResult:
+    wrong = list(dict.fromkeys(seen.wrong))
+    return AuditResult(
+        name="menu: limits",
+        certified=np.inf if wrong else 0.0,
+        claimed=subject.claim.guarantee.epsilon,
+        statistic=float(len(seen.wrong)),
+        threshold=0.0,
+        answers=seen.refusals,
+        false_alarms=0.0,
+        passed=not wrong,
+        words=f"{seen.refusals:,} questions beyond the menu or the budget are refused for free"
+        if not wrong
+        else f"an owner {'; '.join(wrong[:3])}",
+    )

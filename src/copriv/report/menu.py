@@ -1,0 +1,109 @@
+"""A menu in words and figures: what the learner may choose from, and what it has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import msgspec
+
+from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.rules.rule import answer_size
+
+_NAMES = {
+    "gradient": "average gradient",
+    "moments": "average moments",
+    "second_moments": "average second moments",
+    "loss": "average loss",
+}
+
+
+class MenuStated(msgspec.Struct):
+    """One choice on an owner's menu: what, at which per cent of its training budget, how often it was chosen.
+
+    `scale` is that of the noise on every number, `sensitivity` how far one record can move the answer.
+    """
+
+    kind: str
+    share: int
+    answers: int
+    scale: float
+    sensitivity: float
+
+
+def kind_name(kind: str) -> str:
+    """What people call a kind of question.
+
+    >>> kind_name("second_moments")
+    'average second moments'
+    """
+    return _NAMES.get(kind, kind)
+
+
+def at_share(share: int) -> str:
+    """At which share of the training budget; nothing without a menu.
+
+    >>> at_share(20), at_share(0)
+    (' at 20 % of the training budget', '')
+    """
+    return f" at {share} % of the training budget" if share else ""
+
+
+def state_menu(commitment: Commitment, asked: Iterable[tuple[str, int]]) -> list[MenuStated]:
+    """An owner's menu, with how often each choice was made; empty without one.
+
+    Args:
+        commitment: of the owner.
+        asked: kind and share of every answer that it gave.
+    """
+    counted = list(asked)
+    return [
+        MenuStated(
+            kind=part.kind,
+            share=part.share,
+            answers=counted.count((part.kind, part.share)),
+            scale=part.calibration.mechanism.scale,
+            sensitivity=part.sensitivity.value,
+        )
+        for part in commitment.menu
+    ]
+
+
+def chosen_words(menu: Iterable[MenuStated]) -> str:
+    """What was chosen, in words; nothing if nothing was.
+
+    >>> chosen_words([MenuStated("gradient", 20, 1, 0.1, 0.1), MenuStated("gradient", 60, 0, 0.1, 0.1)])
+    'average gradient at 20 % of the training budget (1)'
+    """
+    chosen = (choice for choice in menu if choice.answers)
+    return ", ".join(f"{kind_name(choice.kind)}{at_share(choice.share)} ({choice.answers})" for choice in chosen)
+
+
+def menu_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
+    """What an owner approves with a menu: the limit for all answers, and the noise of every choice."""
+    budget = commitment.calibration.budget
+    of_all = 100 * budget.nano / commitment.budget.nano
+    limit = (
+        "questions whose shares add up to at most 100 %; the learner chooses kind and share of each from the menu "
+        f"below; together they take {budget.words}, {of_all:.4g}% of what you promise, and not more"
+    )
+    by_kind = groupby(commitment.menu, key=lambda part: part.kind)
+    return [("you answer", limit), *(("  on the menu", _choices(list(parts), parameters)) for _, parts in by_kind)]
+
+
+def _choices(parts: list[QueryBudget], parameters: int) -> str:
+    """One kind: what leaves, and the price and the noise at every share."""
+    first, norm = parts[0], parts[0].sensitivity.norm.name
+    numbers = answer_size(first.kind, parameters)
+    counts = "row" if first.kind == "second_moments" else "gradient"
+    of_rows = " (averages of xxᵀ, the same at any model)" if first.kind == "second_moments" else ""
+    in_norm = "" if first.kind == "second_moments" else f" ({norm})"
+    choices = ", ".join(
+        f"{part.share} % ({part.calibration.charge.words}): scale {part.calibration.mechanism.scale:.6g}"
+        for part in parts
+    )
+    return (
+        f"noisy {kind_name(first.kind)}{of_rows}, {numbers:,} numbers; a record's {counts} is at most {first.bound:g} "
+        f"long{in_norm}; {first.calibration.mechanism.name} noise on every number, for a change of at most "
+        f"{first.sensitivity.value:.6g} ({norm}) when one record is replaced, at {choices}"
+    )

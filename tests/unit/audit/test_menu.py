@@ -1,0 +1,83 @@
+"""Owners with a menu: correct ones pass, and each broken twin is caught, whatever the learner chooses."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from copriv.audit.menu import audit_menu, build_menu_subject, honest_menu
+from copriv.owner.owner import Owner
+from copriv.owner.responder import PrivateResponder
+from copriv.privacy.calibration import calibrate_share
+
+OWNERS = 60
+
+
+def _audit(subject, generator, owners=OWNERS):
+    noise, limits = audit_menu(subject, 1e-6, generator, lambda _met: None, owners)
+    return noise, limits
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_correct_owner_passes_at_every_choice(claim_of, generator, delta):
+    noise, limits = _audit(build_menu_subject(claim_of(1, delta, parameters=4)), generator)
+    assert noise.passed, noise.words
+    assert limits.passed, limits.words
+    assert "of 10 choices" in noise.words
+    assert limits.answers > 10 * OWNERS
+    assert noise.certified <= 1
+
+
+def _choosing_more(commitment, factor):
+    """The learner's choice changes the noise beyond the menu: squares get that of a larger share at their own price."""
+
+    def change(part):
+        if part.kind == "gradient":
+            return part
+        larger = calibrate_share(
+            commitment.calibration, min(100, round(part.share * factor)), sensitivity=part.sensitivity, parameters=10
+        )
+        return replace(part, calibration=replace(part.calibration, mechanism=larger.mechanism))
+
+    return replace(commitment, menu=tuple(map(change, commitment.menu)))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_beyond_the_menu_is_caught(claim_of, generator, delta):
+    claim = claim_of(1, delta, parameters=4)
+    noise, limits = _audit(build_menu_subject(claim, _choosing_more(honest_menu(claim), 1.4)), generator)
+    assert not noise.passed
+    assert "second_moments" in noise.words
+    assert noise.certified > 1
+    assert limits.passed
+
+
+class Obliging(Owner):
+    """Answers any share: off the menu it takes the noise of what was asked and the price of the smallest share."""
+
+    def answer(self, query):
+        if self.commitment.allows(query.kind, query.share):
+            return super().answer(query)
+        return super().answer(msgspec.structs.replace(query, kind="gradient", share=10))
+
+
+class Cheap(Owner):
+    """Charges the smallest share, whatever is asked."""
+
+    def __init__(self, name, terms, commitment, responder, ledger):
+        cheapest = commitment.part("gradient", 10).calibration.charge
+        menu = tuple(replace(part, calibration=replace(part.calibration, charge=cheapest)) for part in commitment.menu)
+        super().__init__(name, terms, replace(commitment, menu=menu), responder, ledger)
+
+
+@pytest.mark.parametrize("kind", [Obliging, Cheap])
+def test_an_owner_that_goes_beyond_its_menu_or_budget_is_caught(claim_of, generator, kind):
+    subject = build_menu_subject(claim_of(1, parameters=3))
+
+    def make_owner(name, terms, commitment, sample, ledger):
+        return kind(name, terms, commitment, PrivateResponder(sample, commitment), ledger)
+
+    _, limits = _audit(replace(subject, make_owner=make_owner), np.random.default_rng(4), owners=20)
+    assert not limits.passed
+    assert "answers" in limits.words

@@ -1,0 +1,106 @@
+"""People read what is on a menu before they approve, and what was chosen afterwards."""
+
+from contextlib import closing
+
+import pytest
+from tests import menu_study as study
+from tests.choosing_rule import LOOK, SQUARES
+
+from copriv.owner.entries import Enrolled
+from copriv.owner.ledger_opening import begin
+from copriv.owner.owner import Owner
+from copriv.owner.remaining import remaining
+from copriv.owner.responder import PrivateResponder
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.protocol.messages import Query
+from copriv.protocol.plain_terms import plain_terms
+from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.study_file import StudyFile
+from copriv.report.approval_screen import part_rows
+from copriv.report.figures import Spending
+from copriv.report.ledger_history import history
+from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chosen
+from copriv.report.menu import chosen_words, state_menu
+from copriv.report.statement import Heading, describe, make_statement, owner_statement, render
+from copriv.report.study_sheet import _menu
+
+HEADING = Heading("a study", "a learner", "today", PublicRows(0, ""))
+ASKED = [("gradient", LOOK), ("second_moments", SQUARES)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Of an owner that has answered two questions."""
+    path, commitment = tmp_path / "ledger.sqlite", study.commitment_of(0)
+    with closing(SqliteLedger.create(path, begin("east", "records", study.GUARANTEE))) as ledger:
+        owner = Owner("east", study.TERMS, commitment, PrivateResponder(study.sample_of(0), commitment), ledger)
+        for number, (kind, share) in enumerate(ASKED):
+            owner.answer(Query(f"q{number}", study.TERMS.digest(), "east", (0.0,) * 4, None, kind, share))
+        yield ledger
+
+
+def test_the_screen_says_the_limit_and_every_choice():
+    commitment = study.commitment_of(0)
+    (_, limit), (_, gradients), (_, squares) = part_rows(commitment, 4)
+    assert "at most 100 %" in limit
+    assert "ε = 1, 100% of what you promise" in limit
+    assert "4 numbers" in gradients
+    assert "10 numbers" in squares
+    for part in commitment.menu:
+        row = gradients if part.kind == "gradient" else squares
+        assert f"{part.share} % ({part.calibration.charge.words})" in row
+        assert f"scale {part.calibration.mechanism.scale:.6g}" in row
+    assert "average second moments" in _menu(StudyFile(study.TERMS, {}).terms)
+
+
+def test_without_a_menu_the_screen_is_what_it_was():
+    terms = plain_terms(answers=3)
+    ((name, words),) = part_rows(study.commitment_of(0, terms), 4)
+    assert name == "you answer"
+    assert words.startswith("at most 3 times: a noisy average gradient")
+
+
+def test_the_history_says_what_was_asked_at_which_share(ledger):
+    answers = [event for event in history(ledger, values=False) if event.event == "answer"]
+    assert [(event.sent.kind, event.sent.share) for event in answers] == [
+        ("average gradient", LOOK),
+        ("average second moments", SQUARES),
+    ]
+    assert "average second moments at 15 % of the training budget, 10 numbers" in answers[1].words
+
+
+def test_the_sheet_says_what_was_chosen(ledger, tmp_path):
+    digest = study.TERMS.digest()
+    chosen = what_was_chosen(ledger)
+    assert set(chosen) == {digest}
+    assert chosen[digest].startswith("average gradient at 20 % of the training budget (1), ")
+    ledger.enroll(Enrolled(digest, "a study", "a learner", "a person"))
+    sheet = ledger_sheet(tmp_path, ledger.state(), chosen)
+    assert any(line.split() == ["asked", *chosen[digest].split()] for line in sheet_lines(sheet, "the ledger"))
+
+
+def test_what_is_left_is_counted_in_the_cheapest_choice(ledger):
+    left = remaining(ledger.state(), ledger.entries(), study.commitment_of(0), study.TERMS.digest())
+    assert (left.answers, left.answers_left) == (2, 4)
+    assert left.epsilon_spent == pytest.approx(0.35)
+    assert left.epsilon_left == pytest.approx(0.65)
+
+
+def test_the_statement_says_what_was_chosen():
+    commitment = study.commitment_of(0)
+    menu = state_menu(commitment, ASKED)
+    assert [choice.answers for choice in menu if choice.answers] == [1, 1]
+    spent = Spending("east", 2, 0.35, 0.0, 1.0, 3, 40, menu)
+    told = make_statement(HEADING, "0" * 64, "secure", [owner_statement(spent, commitment)])
+    words = chosen_words(menu)
+    assert words.split(", ") == [
+        "average gradient at 20 % of the training budget (1)",
+        "average second moments at 15 % of the training budget (1)",
+    ]
+    assert words in describe(told)
+    page = render("privacy.html", told)
+    assert "What was asked, and at which share" in page
+    assert "average second moments" in page
+    unchosen = Spending("east", 2, 0.35, 0.0, 1.0, 3, 40)
+    plain = make_statement(HEADING, "0" * 64, "secure", [owner_statement(unchosen, commitment)])
+    assert "at which share" not in render("privacy.html", plain)
