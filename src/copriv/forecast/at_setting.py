@@ -20,6 +20,7 @@ from copriv.forecast.spectrum import Spectrum
 from copriv.forecast.statistics import costs_of_rests
 from copriv.forecast.step_search import step_search
 from copriv.losses.squared import SquaredLoss
+from copriv.rules.adaptive_questions import kept_precision
 from copriv.schedule.poisson import likely_answers
 
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
@@ -48,8 +49,16 @@ def expect_newton(setting: Setting, evidence: PublicEvidence) -> Forecast:
     """Public Newton at a setting."""
     ahead = evidence.newton(setting.norm)
     known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip)
-    best = known.best(setting.records, {setting.answers[0]: setting.unit_noise}, setting.heterogeneity)
+    best = known.best(setting.records, _noise_by_answers(setting), setting.heterogeneity)
     return Forecast(best.cost, best.deviation, 0.0)
+
+
+def _noise_by_answers(setting: Setting) -> dict[int, tuple[float, ...]]:
+    """The noise of so many answers if the clip were 1; under a menu, of one with what a look leaves."""
+    if not setting.terms.shares:
+        return {setting.answers[0]: setting.unit_noise}
+    kept = kept_precision(len(setting.records), setting.norm)
+    return {1: tuple(noise / math.sqrt(kept) for noise in setting.unit_noise)}
 
 
 def expect_moments(setting: Setting, evidence: PublicEvidence) -> MomentForecast:
@@ -64,7 +73,7 @@ def expect_moments(setting: Setting, evidence: PublicEvidence) -> MomentForecast
 def relative_error(setting: Setting, evidence: PublicEvidence, chance: np.random.Generator) -> float:
     """The standard error over what it is of, by closed form, moments or the noise that `chance` draws; at most 1."""
     if setting.terms.rule == "newton":
-        units = {setting.answers[0]: setting.unit_noise}
+        units = _noise_by_answers(setting)
         rests = evidence.newton_rests(setting.norm, setting.clip)
         costs = [rest.best(setting.records, units, setting.heterogeneity).cost for rest in rests]
     elif setting.terms.rule == "statistics":

@@ -90,9 +90,13 @@ class Outline:
         return self.evidence
 
     def setting(self, rule: str, answers: tuple[int, ...], *, clip: float, step: float, horizon: int = 0) -> Setting:
-        """A rule for these owners: its terms, and what each promises; without a horizon, until all have answered."""
+        """A rule for these owners: its terms, and what each promises; without a horizon, until all have answered.
+
+        A rule that chooses has its menu, unless the user has settled how many answers there are.
+        """
         spec, meetings = self.spec, horizon or self.meetings(answers)
         entry = resolve(rule)
+        menu = entry.has_menu(self.parameters, spec.answers)
         terms = Terms(
             loss=self.loss.name,
             threshold=self.loss.threshold,
@@ -108,8 +112,8 @@ class Outline:
             horizon=meetings,
             step=step,
             central=spec.central.value,
-            shares=entry.shares,
-            kinds=entry.kinds,
+            shares=entry.shares if menu else (),
+            kinds=entry.kinds if menu else (),
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
         )
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)

@@ -20,7 +20,9 @@ from copriv.planning.outline import Outline
 from copriv.planning.outside import settle_outside
 from copriv.planning.tuning import Pilot, candidate_clips, candidate_steps, judge_clips_and_steps
 from copriv.protocol.terms import Terms
+from copriv.rules.adaptive_newton import MOST_ANSWERS
 from copriv.rules.averaged import AveragedRule
+from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule, step_from_rho
 from copriv.rules.registry import resolve
@@ -98,9 +100,15 @@ def settle_statistics(outline: Outline) -> Setting:
 
 
 def settle_newton(outline: Outline) -> Setting:
-    """Public Newton: the clip and the number of answers with the least expected ψ, of those that are not settled."""
+    """Public Newton: with a menu, the clip with the least expected ψ over shifts.
+
+    Without one, the clip and the number of answers with the least expected ψ, of those that are not settled.
+    """
     spec, evidence, owners = outline.spec, outline.require_public(NewtonRule.name), len(outline.records)
     draft = outline.setting(NewtonRule.name, (1,) * owners, clip=1.0, step=0.0)
+    if draft.terms.shares:
+        clip = spec.clip or evidence.newton(draft.norm).best_clip(draft.records, draft.unit_noise, chances_of_shifts())
+        return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)
     best = best_newton(draft, evidence, ANSWERS if spec.answers is None else (spec.answers,), spec.clip)
     return outline.setting(NewtonRule.name, (best.answers,) * owners, clip=best.clip, step=0.0)
 

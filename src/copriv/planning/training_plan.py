@@ -23,6 +23,7 @@ from copriv.protocol.commitment import Commitment, make_commitments
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
+from copriv.rules.adaptive_newton import AdaptiveNewton
 from copriv.rules.newton import NewtonRule
 from copriv.rules.registry import resolve
 from copriv.rules.rule import AnyRule
@@ -101,11 +102,14 @@ def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...
     return build_outside(setting, NoiseModel.of(commitments, public))
 
 
-def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule:
-    evidence = outline.require_public(NewtonRule.name)
+def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule | AdaptiveNewton:
+    evidence, objective = outline.require_public(NewtonRule.name), setting.terms.objective()
+    if setting.terms.shares:
+        noise = NoiseModel.of(commitments, evidence.sample)
+        return AdaptiveNewton.of(evidence.sample, objective, records=setting.records, noise=noise, start=evidence.model)
     return NewtonRule.of(
         evidence.sample,
-        setting.terms.objective(),
+        objective,
         records=setting.records,
         noise_std=_noise_std(commitments),
         clip=commitments[0].clip,

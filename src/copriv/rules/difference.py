@@ -95,7 +95,7 @@ class Difference:
 
     def exceeds(self, alpha: float) -> float:
         """The chance that α is larger than this."""
-        return float(self.chances[ALPHAS > alpha].sum())
+        return float(self.chances[alpha < ALPHAS].sum())
 
     @property
     def beta(self) -> float:
@@ -120,6 +120,11 @@ def prior(unshifted: float = 0.5) -> FloatArray:
 
 
 _FALL, _NOTHING, _CENTRE, _DECADES = 0.2, 10**-4.5, 0.2, 1.1
+
+
+def chances_of_shifts() -> dict[float, float]:
+    """The chance of every α before any answer."""
+    return dict(zip(ALPHAS.tolist(), np.exp(prior()).sum(axis=1).tolist(), strict=True))
 
 
 def infer(
@@ -239,8 +244,8 @@ def _complete(mean: FloatArray, before: FloatArray, places: Sequence[FloatArray]
     """The mean Hessian with what its known part implies for the unknown one, as in the update of Broyden et al.
 
     Answers at several places tell Hs for the steps s between them. A Hessian has no negative eigenvalues, so where it
-    couples a step with another direction w, it is at least (wᵀHs)²/sᵀHs along w. What is known from elsewhere (`before`)
-    has such a part already.
+    couples a step with another direction w, it is at least (wᵀHs)²/sᵀHs along w. What is known from elsewhere
+    (`before`) has such a part already.
     """
     if len(places) < 2:
         return mean

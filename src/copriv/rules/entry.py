@@ -41,6 +41,8 @@ class RuleEntry:
         chooses: whether it can choose kind and share of each question from a menu (`rules.rule.ChoosingRule`).
         shares: the shares that its menu has where a study is planned, in per cents; with `chooses` alone.
         kinds: likewise the kinds.
+        most_parameters: models longer than this are trained without a menu, and so are those for which the user settles
+            the number of answers; 0 for a rule that cannot do without its menu.
     """
 
     name: str
@@ -56,6 +58,13 @@ class RuleEntry:
     chooses: bool = False
     shares: tuple[int, ...] = ()
     kinds: tuple[AskedKind, ...] = ()
+    most_parameters: int = 0
+
+    def has_menu(self, parameters: int, answers: int | None) -> bool:
+        """Whether studies of models of this length have its menu, if so many answers are settled (or none)."""
+        if not self.shares or self.most_parameters == 0:
+            return bool(self.shares)
+        return answers is None and parameters <= self.most_parameters
 
     def __post_init__(self) -> None:
         if not re.match(RULE_NAME, self.name) or self.name == "auto":

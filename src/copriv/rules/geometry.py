@@ -95,11 +95,11 @@ class PublicGeometry:
         return self.start.size
 
     def place(self, theta: FloatArray) -> FloatArray:
-        """u of a model."""
+        """Where a model is."""
         return np.asarray(self.unwhiten @ (theta - self.start))
 
     def model(self, place: FloatArray) -> FloatArray:
-        """θ of a place."""
+        """The model at a place."""
         return np.asarray(self.start + self.whiten @ place)
 
     def deviations(self, theta: FloatArray, answers: FloatArray) -> FloatArray:

@@ -32,6 +32,7 @@ from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.protocol.terms import Terms
+from copriv.rules.adaptive_newton import KINDS, MOST_ANSWERS, MOST_PARAMETERS, SHARES, AdaptiveNewton
 from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
 from copriv.rules.public_moments import PublicMoments
@@ -220,9 +221,14 @@ def _require_owners(records: Sequence[int], noise_std: Sequence[float]) -> None:
             raise BadInput(f"noise of deviation {deviation}", remedy="give finite numbers from 0", value=deviation)
 
 
-def _build(terms: Terms, owners: Owners, noise: NoiseModel | None, public: Sample | None) -> NewtonRule:
+def _build(
+    terms: Terms, owners: Owners, noise: NoiseModel | None, public: Sample | None
+) -> NewtonRule | AdaptiveNewton:
+    """With a menu, the rule that looks first; without one, so many answers of each owner at one price."""
     if noise is None or public is None:
         raise BadInput("public Newton without public rows", remedy="keep those that `copriv learner draft` has written")
+    if noise.shares:
+        return AdaptiveNewton.of(public, terms.objective(), records=owners.records, noise=noise)
     return NewtonRule.of(
         public,
         terms.objective(),
@@ -233,4 +239,13 @@ def _build(terms: Terms, owners: Owners, noise: NoiseModel | None, public: Sampl
     )
 
 
-ENTRY = RuleEntry("newton", _build, needs=frozenset({"noise", "public"}))
+ENTRY = RuleEntry(
+    "newton",
+    _build,
+    needs=frozenset({"noise", "public"}),
+    answers=MOST_ANSWERS,
+    chooses=True,
+    shares=SHARES,
+    kinds=KINDS,
+    most_parameters=MOST_PARAMETERS,
+)

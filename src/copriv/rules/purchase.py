@@ -66,8 +66,7 @@ class Budget:
     fewest: int
     purchases: int
     alike: bool
-    strong: bool = False
-    must_look: bool = False
+    must_look: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,9 +96,7 @@ class Outlook:
     def likely(self) -> Outlook:
         """Without the scales that hardly matter."""
         kept = self.chances > _UNLIKELY
-        return replace(
-            self, chances=self.chances[kept], gradient=self.gradient[kept], openness=self.openness[kept]
-        )
+        return replace(self, chances=self.chances[kept], gradient=self.gradient[kept], openness=self.openness[kept])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +128,16 @@ def choose(everything: Outlook, budget: Budget) -> Purchase:
     return best
 
 
+def is_worth(purchase: Purchase, everything: Outlook, budget: Budget) -> bool:
+    """Whether a purchase before the rest lowers the expected cost."""
+    outlook = everything.likely()
+    whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
+    start = _Stage(outlook.gradient, outlook.openness, whole, float(np.sum(budget.left > 0)))
+    stage = _after(purchase, start, outlook, budget)
+    now, later = (_log_cost(_finish(each, outlook, budget), outlook) for each in (start, stage))
+    return float(outlook.chances @ (now - later)) > _WORTH_A_STOP
+
+
 def _continue(first: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:
     """Logarithms of the cost, for every scale, of the rest at once, or after one more purchase."""
     yield _log_cost(_finish(stage, outlook, budget), outlook)
@@ -160,14 +167,14 @@ def _after(purchase: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) 
     share, left = purchase.share / 100, budget.left[able] / 100
     lost = part * float(budget.gradient[able] @ (left**budget.power - (left - share) ** budget.power))
     gone = part * float(np.sum(left <= share))
-    remaining = {"precision": max(stage.precision - lost, 1e-300), "owners": max(stage.owners - gone, 1e-9)}
+    stage = replace(stage, precision=max(stage.precision - lost, 1e-300), owners=max(stage.owners - gone, 1e-9))
     apart = _apart(budget, purchase.owners)
     if purchase.kind == "second_moments":
         precision = part * float(np.sum(budget.second_moments[able])) * share**budget.power
         noise = outlook.lift / precision + apart * outlook.unevenness
-        return replace(stage, openness=stage.openness * noise / (stage.openness + noise), **remaining)
+        return replace(stage, openness=stage.openness * noise / (stage.openness + noise))
     precision = part * float(np.sum(budget.gradient[able])) * share**budget.power
-    return replace(_step(stage, 1 / precision / outlook.values + apart * outlook.spread, outlook), **remaining)
+    return _step(stage, 1 / precision / outlook.values + apart * outlook.spread, outlook)
 
 
 def _finish(stage: _Stage, outlook: Outlook, budget: Budget) -> _Stage:

@@ -1,0 +1,166 @@
+"""What the adaptive rule asks next: a look, batches of alike owners, rounds of owners that differ, or a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
+from copriv.rules.adaptive_state import AdaptiveState, Question
+from copriv.rules.difference import Difference, gradient_left
+from copriv.rules.purchase import Budget, Outlook, Purchase, choose, is_worth
+from copriv.rules.rule import Ask
+from copriv.rules.tilted import least_expected
+from copriv.vectors import FloatArray, Norm
+
+# To all owners together.
+MOST_QUESTIONS = 7
+# The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
+_SCOUTS, _ENOUGH, _MANY = 10, 4, 20
+_LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
+# If α or κ is surely beyond this, the public Hessian is not relied on: second moments come before the rest.
+_STRONG, _SURE = 0.03, 0.8
+# Of owners that are alike this part of those not asked before, so many times; then the rest.
+_BATCH, _BATCHES = 0.3, 5
+# Of owners that differ, these shares before the rest.
+_ROUNDS = (10, 20)
+# Owners count as alike if what they differ by is this little beside their noise.
+_HIDDEN = 0.1
+_FLATTEST = 1e-3
+
+
+def scouts(setting: AdaptiveSetting) -> int:
+    """How many owners are asked together at least."""
+    return _look(len(setting.records))[0]
+
+
+def look(setting: AdaptiveSetting) -> Question:
+    """The first question."""
+    owners, wanted = _look(len(setting.records))
+    share = min(setting.noise.shares, key=lambda each: abs(each - wanted))
+    return Question(Ask(setting.geometry.start, "gradient", share), owners)
+
+
+def kept_precision(owners: int, norm: Norm) -> float:
+    """The part of what all budgets could tell at once that is left if no shift is found: a look splits some of them.
+
+    >>> kept_precision(3, Norm.L1), kept_precision(10, Norm.L1), kept_precision(10, Norm.L2)
+    (0.82, 0.9, 1.0)
+    """
+    if norm is Norm.L2:
+        return 1.0
+    looking, share = _look(owners)
+    return round(1 - looking / owners * (1 - (share / 100) ** 2 - (1 - share / 100) ** 2), 6)
+
+
+def _look(owners: int) -> tuple[int, int]:
+    """How many owners look, and at which share."""
+    if owners < _ENOUGH:
+        return owners, _GLANCE
+    return max(2, math.ceil(owners / _SCOUTS)), _LOOK if owners < _MANY else _LOOK_OF_MANY
+
+
+def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
+    """The model of least expected fitness; the public one before any gradient was told."""
+    if not any(told.ask.kind == "gradient" for told in state.told):
+        return setting.geometry.start
+    found, _ = inferred(setting, state)
+    return least_expected(setting.geometry, found.intercept, found.hessian)
+
+
+@lru_cache(maxsize=16)
+def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
+    """What is asked next, and how many owners.
+
+    Owners that are alike are asked for everything, batch after batch. Owners that differ are all asked for a little
+    first, if that pays. Under a strong shift the purchases are planned.
+    """
+    if not state.told:
+        return look(setting)
+    found, among = inferred(setting, state)
+    theta = model_of(setting, state)
+    strong = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
+    budget = _budget(setting, state, among.expected, strong=strong)
+    if not strong and budget.alike:
+        return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
+    outlook = _outlook(setting, found, theta)
+    purchase = choose(outlook, budget) if strong else _next_round(state, outlook, budget)
+    if purchase.kind == "second_moments":
+        return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
+    return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
+
+
+def _outlook(setting: AdaptiveSetting, found: Difference, theta: FloatArray) -> Outlook:
+    """What is not known yet, at a model."""
+    geometry = setting.geometry
+    gradient = gradient_left(found, geometry, float(sum(setting.records)), geometry.place(theta))
+    openness = np.stack([scale.variance for scale in found.scales])
+    shape = (*gradient.shape[:2], *openness.shape[1:])
+    return Outlook(
+        chances=found.chances.ravel(),
+        gradient=gradient.reshape(-1, geometry.parameters),
+        openness=np.broadcast_to(openness, shape).reshape(-1, *openness.shape[1:]),
+        hessian=np.maximum(np.diag(found.hessian), _FLATTEST),
+        values=geometry.values,
+        lift=geometry.hessian_noise(1.0),
+        spread=np.diag(geometry.spread),
+        unevenness=geometry.unevenness,
+    )
+
+
+def _next_batch(setting: AdaptiveSetting, state: AdaptiveState, budget: Budget) -> int:
+    """How many owners are asked for all they have: a part of those who were not asked before, and then the rest."""
+    fresh = int(np.sum(budget.left == 100))
+    part = max(scouts(setting), math.ceil(_BATCH * fresh))
+    last = fresh - part < scouts(setting) or len(state.questions) >= _BATCHES
+    return int(np.sum(budget.left > 0)) if last else part
+
+
+def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purchase:
+    """Of owners that differ: little of all of them, a little more, and then the rest."""
+    able = int(np.sum(budget.left > 0))
+    done = sum(question.owners >= able for question in state.questions)
+    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares]
+    if wanted and (budget.left.size >= _ENOUGH or is_worth(wanted[0], outlook, budget)):
+        return wanted[0]
+    return Purchase("gradient", 0, able)
+
+
+def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, strong: bool) -> Budget:
+    """What owners can still tell, after what they have told."""
+    left = np.full(len(setting.records), 100.0)
+    for told in state.told:
+        left[told.owner] -= told.ask.share
+    noise, owners = setting.noise, len(setting.records)
+    bought = any(told.ask.kind == "second_moments" for told in state.told)
+    squares = np.zeros(owners)
+    probed = strong or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
+    if "second_moments" in noise.kinds and probed and not bought:
+        squares = _precision(noise.second_moments_std)
+    return Budget(
+        left=left,
+        gradient=_precision(noise.noise_std),
+        second_moments=squares,
+        power=2 if noise.norm is Norm.L1 else 1,
+        among=among + 1 / float(np.mean(setting.records)),
+        shares=noise.shares,
+        fewest=scouts(setting),
+        purchases=MOST_QUESTIONS - len(state.questions),
+        must_look=strong and bool(squares.any()),
+        alike=_is_alike(setting, among),
+    )
+
+
+def _is_alike(setting: AdaptiveSetting, among: float) -> bool:
+    """Whether noise hides how owners differ: then it does not matter who is asked where."""
+    geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
+    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
+    noise = float(np.mean(np.asarray(setting.noise.noise_std) ** 2)) / geometry.values
+    return len(sizes) >= _ENOUGH and (among * sizes.mean() < 1 or float(np.mean(own / (own + noise))) < _HIDDEN)
+
+
+def _precision(stds: Sequence[float]) -> FloatArray:
+    return np.asarray(1 / (np.asarray(stds) ** 2 + np.finfo(float).tiny))

@@ -1,0 +1,98 @@
+"""What the adaptive rule remembers: its questions so far, and every answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.rules.rule import Ask, AskedKind
+from copriv.vectors import FloatArray, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """One answer: whose, to what, and the numbers."""
+
+    owner: int
+    ask: Ask
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """One question, to so many owners; a share of 0 is all that an owner has left."""
+
+    ask: Ask
+    owners: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdaptiveState:
+    """The questions so far, and every answer."""
+
+    questions: tuple[Question, ...]
+    told: tuple[Told, ...]
+
+    def left(self, owner: int) -> int:
+        """What an owner has left of its budget, in per cents."""
+        return 100 - sum(told.ask.share for told in self.told if told.owner == owner)
+
+    def open_question(self, owner: int) -> Question | None:
+        """The question of the hour, if it is not yet answered by enough, nor by this owner."""
+        if not self.questions:
+            return None
+        question = self.questions[-1]
+        answered = [told.owner for told in self.told if is_to(told, question)]
+        return question if len(answered) < question.owners and owner not in answered else None
+
+
+def is_to(told: Told, question: Question) -> bool:
+    """Whether an answer is one to this question."""
+    return told.ask.kind == question.ask.kind and np.array_equal(told.ask.theta, question.ask.theta)
+
+
+def pack_state(state: AdaptiveState) -> bytes:
+    """Questions and answers as bytes."""
+    questions = [_Packed.of(one.owners, one.ask, np.empty(0)) for one in state.questions]
+    told = [_Packed.of(one.owner, one.ask, one.values) for one in state.told]
+    return msgspec.msgpack.encode((questions, told))
+
+
+def unpack_state(data: bytes) -> AdaptiveState:
+    """The state again, to the last bit; fails if these bytes are none."""
+    try:
+        questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
+    except msgspec.DecodeError as problem:
+        raise BadInput(
+            f"{len(data)} bytes are not a state of this rule: {problem}",
+            remedy="use the checkpoint of this study",
+            value=len(data),
+        ) from problem
+    asked = tuple(Question(one.ask(), one.owner) for one in questions)
+    return AdaptiveState(asked, tuple(Told(one.owner, one.ask(), _numbers(one.values)) for one in told))
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    """An answer as it is stored, numbers as their bytes; of a question, `owner` says to how many."""
+
+    owner: int
+    kind: AskedKind
+    share: int
+    theta: bytes
+    values: bytes
+
+    @classmethod
+    def of(cls, owner: int, ask: Ask, values: FloatArray) -> _Packed:
+        """As stored."""
+        return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes())
+
+    def ask(self) -> Ask:
+        """The question again."""
+        return Ask(_numbers(self.theta), self.kind, self.share)
+
+
+def _numbers(data: bytes) -> FloatArray:
+    return read_only(np.frombuffer(data, dtype="<f8"))
