@@ -41,9 +41,6 @@ OWNERS = 4
 PATIENCE = 900.0
 
 
-sys.path.append(str(OUTSIDE))
-
-
 class World:
     """A study in a folder, and the processes that it takes."""
 
@@ -209,6 +206,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--menu", action="store_true", help="a study with a menu; it has its own number of meetings")
     options = parser.parse_args()
+    sys.path.append(str(OUTSIDE))
     with tempfile.TemporaryDirectory(prefix="copriv-kills-") as folder:
         os.environ["COPRIV_REGISTRY"] = str(Path(folder) / "registry")
         world = World(Path(folder), options.horizon, menu=options.menu)

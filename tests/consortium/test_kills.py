@@ -3,10 +3,11 @@
 The learner chooses from a menu here; `make kills` also has a study in which every answer costs the same.
 """
 
-from kills import World, findings, torture
+from kills import OUTSIDE, World, findings, torture
 
 
-def test_broker_learner_and_owners_may_be_killed_at_any_time(tmp_path):
+def test_broker_learner_and_owners_may_be_killed_at_any_time(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(OUTSIDE))
     world = World(tmp_path, horizon=0, owners=2, menu=True)
     world.prepare()
     try:
