@@ -1,7 +1,7 @@
 """From answers to what they say of the difference: pooled over owners, question by question.
 
-Owners that answer the same question are weighed by precision as far as noise counts, and by their records as far as they
-differ (κ). Those who answered one question stand for all owners only up to that difference, and those who answered
+Owners that answer the same question are weighed by precision as far as noise counts, and by their records as far as
+they differ (κ). Those who answered one question stand for all owners only up to that difference, and those who answered
 another differ the other way: both is known (`Observation.aside`).
 """
 

@@ -33,6 +33,8 @@ _NEGLIGIBLE = 1e-6
 _TINY = 1e-16
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
 _STRAIGHT, _FLATTEST = 1e-6, 0.05
+# So many deviations below 0 a mean is as good as any further down.
+_FURTHEST = -1e3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,7 +295,7 @@ def _truncated_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """
     from scipy.special import log_ndtr
 
-    ratio = mean / deviation
+    ratio = np.maximum(mean / deviation, _FURTHEST)
     density = np.exp(-0.5 * ratio**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(ratio))
     return np.asarray(mean + deviation * density)
 

@@ -1,5 +1,6 @@
 """Forecasts from public rows: what they say about owners drawn from the same population, and when they say less."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.settle import draft_averaged, draft_paper
 from copriv.planning.training_spec import TrainingSpec
+from copriv.rules.adaptive_questions import kept_precision
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.simulation.averaged import simulate_averaged
@@ -163,17 +165,26 @@ def test_more_budget_more_owners_and_more_records_never_cost_more():
 
 def test_newton_is_forecast_by_its_prospect():
     who = owners()
-    spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
+    spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0, answers=2)
     outline = outline_of(who, EVIDENCE, spec)
     found = choose_candidate(outline)
-    draft = outline.setting("newton", (1,) * 6, clip=1.0, step=0.0)
-    units = {k: draft.answering(k).unit_noise for k in (1, 2)}
+    units = {2: outline.setting("newton", (2,) * 6, clip=1.0, step=0.0).unit_noise}
     plan = best_prediction(VIEW.sample, OBJECTIVE, records=who.records, deviations=units, norm=Norm.L1)
     assert (found.clip, found.answers) == (plan.clip, plan.answers)
     assert found.relative_fitness == pytest.approx(plan.cost, rel=1e-9)
     assert 0 < found.forecast.standard_error < found.forecast.deviation
     low, high = found.forecast.interval
     assert low < found.relative_fitness < high
+
+
+def test_under_a_menu_newton_is_forecast_with_what_a_look_leaves():
+    who = owners()
+    spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
+    found = choose_candidate(outline_of(who, EVIDENCE, spec))
+    once = [unit / math.sqrt(kept_precision(len(who.records), Norm.L1)) for unit in found.setting.unit_noise]
+    ahead = EVIDENCE.newton_at(Norm.L1, found.clip)
+    assert found.setting.terms.shares
+    assert found.relative_fitness == pytest.approx(ahead.best(who.records, {1: once}).cost, rel=1e-9)
 
 
 def test_a_box_or_a_clip_that_would_bind_is_said():
