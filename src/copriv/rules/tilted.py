@@ -25,12 +25,12 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
     inverse = geometry.unwhiten
     tilt = inverse.T @ intercept
     bend = inverse.T @ (hessian - np.eye(hessian.shape[0])) @ inverse
-    limit = geometry.objective.limit
-    if isinstance(geometry.objective.loss, SquaredLoss):
+    objective, start = geometry.objective, geometry.start
+    if isinstance(objective.loss, SquaredLoss):
         whole = inverse.T @ hessian @ inverse
-        return geometry.objective.project(
-            geometry.start + bounded_step(limit, geometry.start, tilt, (whole + whole.T) / 2)
-        )
+        # The public gradient is not 0 where the public model lies on the border of the box.
+        gradient = objective.gradient(geometry.public, start) + tilt
+        return objective.project(start + bounded_step(objective.limit, start, gradient, (whole + whole.T) / 2))
     return _descend(geometry, tilt, (bend + bend.T) / 2)
 
 
