@@ -57,7 +57,9 @@ def answer_to(sample, ask, rule, owner, generator):
     else:
         loss = rule.setting.geometry.objective.loss
         truth = clipped_average_gradient(loss, sample, ask.theta, noise.clip, noise.norm)
-    draw = generator.laplace(size=truth.size) / np.sqrt(2) if noise.norm is Norm.L1 else generator.normal(size=truth.size)
+    draw = (
+        generator.laplace(size=truth.size) / np.sqrt(2) if noise.norm is Norm.L1 else generator.normal(size=truth.size)
+    )
     return truth + noise.std_of(owner, ask) * draw
 
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import truncnorm
+from tests.shifted import CLIP, OBJECTIVE, P, population
 
 from copriv.rules import difference
 from copriv.rules.difference import ALPHAS, BETAS, HessianObservation, Observation, infer, kernel, prior
 from copriv.rules.geometry import PublicGeometry
 from copriv.vectors import Norm
-from tests.shifted import CLIP, OBJECTIVE, P, population
 
 RECORDS = 20_000.0
 UPPER = np.triu_indices(P)

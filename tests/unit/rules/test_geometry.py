@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.shifted import CLIP, MIXED, OBJECTIVE, P, objective, population
 
 from copriv.losses.moments import pack_second_moments, unpack_second_moments
 from copriv.losses.passes import average_gradient, clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.rules.geometry import PublicGeometry
 from copriv.vectors import Norm
-from tests.shifted import CLIP, MIXED, OBJECTIVE, P, objective, population
 
 
 @pytest.fixture(scope="module")

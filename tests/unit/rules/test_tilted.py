@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.shifted import CLIP, MIXED, TILT, P, objective, population
 
 from copriv.losses.optimum import bounded_step, minimise
 from copriv.losses.sample import Sample
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.tilted import least_expected
 from copriv.vectors import Norm
-from tests.shifted import CLIP, MIXED, P, TILT, objective, population
 
 INTERCEPT = np.array([0.05, -0.1, 0.08, 0.02])
 FACTOR = np.array([[1.2, 0.3, 0.0, -0.2], [0.3, 0.9, 0.1, 0.0], [0.0, 0.1, 2.0, 0.4], [-0.2, 0.0, 0.4, 0.7]])
