@@ -17,8 +17,8 @@ from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
 
-# To all owners together.
-MOST_QUESTIONS = 7
+# To all owners together, and the most answers of one owner: the last of them takes all that it has left.
+MOST_QUESTIONS, MOST_ANSWERS = 7, 5
 # The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
 _SCOUTS, _ENOUGH, _MANY = 10, 4, 20
 _LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
@@ -32,6 +32,8 @@ _ROUNDS = (10, 20)
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
+# Variances of 0 are taken for this, so that precisions can still be added up.
+_NO_NOISE = 1e-200
 
 
 def scouts(setting: AdaptiveSetting) -> int:
@@ -144,6 +146,7 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
     for told in state.told:
         left[told.owner] -= told.ask.share
     noise, owners = setting.noise, len(setting.records)
+    most = max(state.answers(owner) for owner in range(owners))
     bought = any(told.ask.kind == "second_moments" for told in state.told)
     squares = np.zeros(owners)
     probed = strong or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
@@ -157,7 +160,7 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
         among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
         fewest=scouts(setting),
-        purchases=MOST_QUESTIONS - len(state.questions),
+        purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most),
         must_look=strong and bool(squares.any()),
         alike=_is_alike(setting, among),
     )
@@ -173,4 +176,4 @@ def _is_alike(setting: AdaptiveSetting, among: Among) -> bool:
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:
-    return np.asarray(1 / (np.asarray(stds) ** 2 + np.finfo(float).tiny))
+    return np.asarray(1 / (np.asarray(stds) ** 2 + _NO_NOISE))

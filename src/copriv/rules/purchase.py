@@ -110,9 +110,11 @@ class _Stage:
 
 
 def choose(everything: Outlook, budget: Budget) -> Purchase:
-    """The first purchase of the best plan."""
+    """The first purchase of the best plan; of nobody if nobody has anything left."""
     outlook = everything.likely()
     rest = Purchase("gradient", 0, int(np.sum(budget.left > 0)))
+    if rest.owners == 0:
+        return rest
     whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
     start = _Stage(outlook.gradient, outlook.openness, whole, rest.owners)
     best, least = rest, float(outlook.chances @ _log_cost(_finish(start, outlook, budget), outlook))
