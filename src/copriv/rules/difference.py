@@ -29,7 +29,7 @@ from copriv.vectors import FloatArray
 # α and β: nothing, and from what a large public file can hardly see to beyond anything measured.
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-4, 10.0, 11)])
 BETAS = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 15)])
-_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE, _STEEPEST = 1e-6, 1e6
 _TINY = 1e-16
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
 _STRAIGHT, _FLATTEST = 1e-6, 0.05
@@ -239,7 +239,7 @@ def _cut_off(
     for scale, chance in zip(scales, chances.T, strict=True):
         if chance.sum() > _NEGLIGIBLE:
             values += chance @ _truncated_mean(means, _deviation_along(scale, seen, basis))
-    return np.asarray((basis * np.maximum(values, _NEGLIGIBLE)) @ basis.T)
+    return np.asarray((basis * np.clip(values, _NEGLIGIBLE, _STEEPEST)) @ basis.T)
 
 
 def _complete(mean: FloatArray, before: FloatArray, places: Sequence[FloatArray]) -> FloatArray:

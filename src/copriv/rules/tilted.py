@@ -18,6 +18,8 @@ _MOST_STEPS = 30
 _STILL = 1e-10
 _FLATTEST = 0.02
 _SHORTEST = 1e-6
+# Keeps a Hessian of very unequal directions positive in double precision.
+_ROUNDING = 1e-14
 
 
 def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray) -> FloatArray:
@@ -28,9 +30,8 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
     limit = geometry.objective.limit
     if isinstance(geometry.objective.loss, SquaredLoss):
         whole = inverse.T @ hessian @ inverse
-        return geometry.objective.project(
-            geometry.start + bounded_step(limit, geometry.start, tilt, (whole + whole.T) / 2)
-        )
+        whole = (whole + whole.T) / 2 + _ROUNDING * np.trace(whole) * np.eye(tilt.size)
+        return geometry.objective.project(geometry.start + bounded_step(limit, geometry.start, tilt, whole))
     return _descend(geometry, tilt, (bend + bend.T) / 2)
 
 
