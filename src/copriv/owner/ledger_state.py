@@ -315,7 +315,9 @@ def _broken(how: str) -> LedgerFailure:
 
 
 def _conflict(query: str) -> QueryConflict:
-    return QueryConflict(f"the query {query!r} was asked before at another model, or for less", remedy="use a new id", value=query)
+    return QueryConflict(
+        f"the query {query!r} was asked before at another model, or for less", remedy="use a new id", value=query
+    )
 
 
 def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:

@@ -66,12 +66,13 @@ class AdaptiveNewton:
         return AdaptiveState((), ())
 
     def ask(self, state: AdaptiveState, owner: int) -> Ask | None:
-        """The question of the hour, or the next one; None if the owner has nothing left."""
-        left = state.left(owner)
-        if left <= 0:
+        """The question of the hour, or the next one, at a share on the menu; None if the owner has none left."""
+        left, shares = state.left(owner), self.setting.noise.shares
+        if left < shares[0]:
             return None
         question = state.open_question(owner) or next_question(self.setting, state)
-        return Ask(question.ask.theta, question.ask.kind, min(question.ask.share or left, left))
+        wanted = max(min(question.ask.share or left, left), shares[0])
+        return Ask(question.ask.theta, question.ask.kind, max(share for share in shares if share <= wanted))
 
     def learn(self, state: AdaptiveState, owner: int, answer: FloatArray, ask: Ask) -> AdaptiveState:
         """Keep the answer, and its question if it is a new one."""
@@ -90,5 +91,5 @@ class AdaptiveNewton:
         return pack_state(state)
 
     def unpack(self, data: bytes) -> AdaptiveState:
-        """The state again, to the last bit."""
-        return unpack_state(data)
+        """The state again, to the last bit; fails if these bytes are none of this study."""
+        return unpack_state(data, owners=len(self.setting.records), parameters=self.setting.geometry.parameters)
