@@ -132,9 +132,9 @@ def _next_batch(setting: AdaptiveSetting, state: AdaptiveState, budget: Budget) 
 
 def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purchase:
     """Of owners that differ: little of all of them, a little more, and then the rest."""
-    able = int(np.sum(budget.left > 0))
+    able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
     done = sum(question.owners >= able for question in state.questions)
-    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares]
+    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
     if wanted and (budget.left.size >= _ENOUGH or is_worth(wanted[0], outlook, budget)):
         return wanted[0]
     return Purchase("gradient", 0, able)
