@@ -85,7 +85,7 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
     """By how much some owners, weighed like this, stand for others than all: one number an owner."""
     sizes = np.asarray(setting.records, dtype=np.float64)
     off = -sizes / sizes.sum()
-    off[owners] += weights
+    np.add.at(off, owners, weights)
     return np.asarray(off * np.sqrt(1 / sizes + among))
 
 

@@ -12,7 +12,7 @@ from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, is_worth
+from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
@@ -28,6 +28,8 @@ _STRONG, _SURE = 0.03, 0.8
 _BATCH, _BATCHES = 0.3, 5
 # Of owners that differ, these shares before the rest.
 _ROUNDS = (10, 20)
+# A round is left out if it would lower the expected logarithm of the cost by less than this: foresight is rough.
+_HARM = -0.1
 # Owners count as alike if what they differ by is this little beside their noise, or if it is hardly more than this many
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
@@ -135,7 +137,7 @@ def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purch
     able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
     done = sum(question.owners >= able for question in state.questions)
     wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
-    if wanted and (budget.left.size >= _ENOUGH or is_worth(wanted[0], outlook, budget)):
+    if wanted and gain(wanted[0], outlook, budget) > (_HARM if budget.left.size >= _ENOUGH else 0):
         return wanted[0]
     return Purchase("gradient", 0, able)
 

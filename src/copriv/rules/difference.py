@@ -301,7 +301,7 @@ def _truncated_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
 
     ratio = np.maximum(mean / deviation, _FURTHEST)
     density = np.exp(-0.5 * ratio**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(ratio))
-    return np.asarray(mean + deviation * density)
+    return np.asarray(deviation * (ratio + density))
 
 
 def gradient_left(difference: Difference, geometry: PublicGeometry, records: float, place: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 
 from copriv.rules import purchase
 from copriv.rules.adaptive_newton import SHARES
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, is_worth
+from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
 
 P = 3
 REST = Purchase("gradient", 0, 10)
@@ -132,8 +132,8 @@ def test_unlikely_scales_do_not_count():
 
 def test_a_purchase_is_worth_it_under_a_shift_and_not_without():
     little = Purchase("gradient", 10, 10)
-    assert is_worth(little, outlook(alpha=1.0, beta=0.3), budget())
-    assert not is_worth(little, outlook(), budget(noise=0.1))
+    assert gain(little, outlook(alpha=1.0, beta=0.3), budget()) > 0
+    assert gain(little, outlook(), budget(noise=0.1)) < 0
 
 
 def test_the_few_that_are_asked_stand_for_all_only_up_to_their_difference():
