@@ -98,5 +98,5 @@ class AdaptiveNewton:
         return pack_state(state)
 
     def unpack(self, data: bytes) -> AdaptiveState:
-        """The state again, to the last bit."""
-        return unpack_state(data)
+        """The state again, to the last bit; fails if these bytes are none of this study."""
+        return unpack_state(data, owners=len(self.setting.records), parameters=self.setting.geometry.parameters)

@@ -11,6 +11,7 @@ import numpy as np
 from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
+from copriv.rules.evidence import Among
 from copriv.rules.purchase import Budget, Outlook, Purchase, choose, is_worth
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
@@ -27,8 +28,9 @@ _STRONG, _SURE = 0.03, 0.8
 _BATCH, _BATCHES = 0.3, 5
 # Of owners that differ, these shares before the rest.
 _ROUNDS = (10, 20)
-# Owners count as alike if what they differ by is this little beside their noise.
-_HIDDEN = 0.1
+# Owners count as alike if what they differ by is this little beside their noise, or if it is hardly more than this many
+# times what sampling makes them differ by.
+_HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
@@ -40,10 +42,17 @@ def scouts(setting: AdaptiveSetting) -> int:
 
 
 def look(setting: AdaptiveSetting) -> Question:
-    """The first question."""
+    """The first question: cheap, unless noise hides even a strong shift, so that a look would tell nothing."""
     owners, wanted = _look(len(setting.records))
-    share = min(setting.noise.shares, key=lambda each: abs(each - wanted))
+    share = 0 if _is_hidden(setting) else min(setting.noise.shares, key=lambda each: abs(each - wanted))
     return Question(Ask(setting.geometry.start, "gradient", share), owners)
+
+
+def _is_hidden(setting: AdaptiveSetting) -> bool:
+    """Whether all budgets together could not show a strong shift."""
+    geometry = setting.geometry
+    noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / geometry.values
+    return float(np.mean(noise)) > _STRONG * float(np.mean(np.diag(geometry.spread)))
 
 
 def kept_precision(owners: int, norm: Norm) -> float:
@@ -85,7 +94,7 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
-    budget = _budget(setting, state, among.expected, strong=strong)
+    budget = _budget(setting, state, among, strong=strong)
     if not strong and budget.alike:
         return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
     outlook = _outlook(setting, found, theta)
@@ -123,15 +132,15 @@ def _next_batch(setting: AdaptiveSetting, state: AdaptiveState, budget: Budget) 
 
 def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purchase:
     """Of owners that differ: little of all of them, a little more, and then the rest."""
-    able = int(np.sum(budget.left > 0))
+    able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
     done = sum(question.owners >= able for question in state.questions)
-    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares]
+    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
     if wanted and (budget.left.size >= _ENOUGH or is_worth(wanted[0], outlook, budget)):
         return wanted[0]
     return Purchase("gradient", 0, able)
 
 
-def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, strong: bool) -> Budget:
+def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, strong: bool) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(setting.records), 100.0)
     for told in state.told:
@@ -148,7 +157,7 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, str
         gradient=_precision(noise.noise_std),
         second_moments=squares,
         power=2 if noise.norm is Norm.L1 else 1,
-        among=among + 1 / float(np.mean(setting.records)),
+        among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
         fewest=scouts(setting),
         purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most),
@@ -157,12 +166,13 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, str
     )
 
 
-def _is_alike(setting: AdaptiveSetting, among: float) -> bool:
+def _is_alike(setting: AdaptiveSetting, among: Among) -> bool:
     """Whether noise hides how owners differ: then it does not matter who is asked where."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
-    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
-    noise = float(np.mean(np.asarray(setting.noise.noise_std) ** 2)) / geometry.values
-    return len(sizes) >= _ENOUGH and (among * sizes.mean() < 1 or float(np.mean(own / (own + noise))) < _HIDDEN)
+    own = (among.expected + 1 / sizes.mean()) * np.diag(geometry.spread)
+    noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
+    seen = float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
+    return len(sizes) >= _ENOUGH and (among.exceeds(_DIFFERENT / sizes.mean()) < _PERHAPS or seen < _HIDDEN)
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:

@@ -22,6 +22,8 @@ _STILL = 1e-10
 _FLATTEST = 0.02
 _SHORTEST = 1e-6
 _REACH = 2.0
+# Keeps a Hessian of very unequal directions positive in double precision.
+_ROUNDING = 1e-14
 
 
 def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray) -> FloatArray:
@@ -32,9 +34,10 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
     objective, start = geometry.objective, geometry.start
     if isinstance(objective.loss, SquaredLoss):
         whole = inverse.T @ hessian @ inverse
+        whole = (whole + whole.T) / 2 + _ROUNDING * np.trace(whole) * np.eye(tilt.size)
         # The public gradient is not 0 where the public model lies on the border of the box.
         gradient = objective.gradient(geometry.public, start) + tilt
-        return objective.project(start + bounded_step(objective.limit, start, gradient, (whole + whole.T) / 2))
+        return objective.project(start + bounded_step(objective.limit, start, gradient, whole))
     return _within_reach(geometry, _descend(geometry, tilt, (bend + bend.T) / 2), intercept, hessian)
 
 
