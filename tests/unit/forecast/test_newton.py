@@ -144,7 +144,7 @@ def _clip_under(shifts, deviation, owners=5):
 
 
 def test_without_shifts_the_clip_is_nearly_that_of_one_answer_each():
-    """Nothing is asked twice, nothing goes stale: at most one step of the ladder from the clip foreseen for K = 1."""
+    """Nothing is asked twice, nothing goes stale: at most one step of the ladder from the clip for K = 1."""
     for deviation in (1e-5, 1e-3, 1e-1):
         chosen, foreseen = _clip_under({0.0: 1.0}, deviation), foresee(deviation, answers=(1,)).clip
         assert chosen / foreseen < newton.STEP * 1.01
