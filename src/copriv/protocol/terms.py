@@ -120,7 +120,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         summary: SHA-256 of what the study file says of its public rows; empty if it says nothing.
         shares: a menu: the shares of an owner's training budget, in whole per cents, that the learner may choose from
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
-            and `answers` is only the most answers of an owner.
+            and `answers` is only how many the learner plans to ask for: owners do not count them.
         kinds: likewise what the learner may ask for: gradient, and second_moments if they are on the menu.
         format: of the terms.
     """
