@@ -225,22 +225,20 @@ def test_owners_that_differ_are_all_asked_for_a_little_before_the_rest(public):
     assert any(ask.share == 100 for _, ask in asked)
 
 
-@pytest.mark.parametrize(("loss", "left"), [("logistic", 0.1), ("huber", 0.9)])
-def test_other_losses_gain_from_it_too(loss, left):
-    """Under Huber's loss, whose slopes are bounded, a strong shift is followed only a part of the way."""
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_other_losses_gain_from_it_too(loss):
     goal = objective(loss, limit=20.0, regularization=1e-3)
     public = population(2000, 0, loss=loss)
     samples = [population(4000, 90 + i, model=0.8 * TILT + 0.2 * OTHER, loss=loss) for i in range(5)]
     rule = rule_for(public, samples, noisy(5, 1e-3), of=goal)
     state, asked = train(rule, samples)
     assert spent(asked) == dict.fromkeys(range(5), 100)
-    assert cost(rule.model(state), samples, goal) < left * cost(rule.model(rule.begin()), samples, goal)
+    assert cost(rule.model(state), samples, goal) < 0.1 * cost(rule.model(rule.begin()), samples, goal)
 
 
-@pytest.mark.parametrize("limit", [2.0, 20.0])
-def test_bounded_slopes_do_not_drive_the_model_to_the_border_of_the_box(limit, monkeypatch):
+def test_bounded_slopes_do_not_drive_the_model_to_the_border_of_the_box(monkeypatch):
     """A strong shift under Huber's loss: the public gradient cannot balance the tilt; a twin without reach runs off."""
-    goal = objective("huber", limit=limit, regularization=1e-3)
+    goal = objective("huber", limit=20.0, regularization=1e-3)
     public, samples = population(2000, 0), [population(4000, 90 + i, model=OTHER) for i in range(2)]
     rule = rule_for(public, samples, noisy(2, 1e-3), of=goal)
     stayed = cost(rule.model(rule.begin()), samples, goal)
@@ -259,3 +257,9 @@ def test_a_part_of_the_budget_that_is_kept_without_a_shift_is_said_ahead(public)
         kept = sum((ask.share / 100) ** 2 for _, ask in asked if ask.kind == "gradient") / owners
         # A round of all owners may be added where it is not known that they are alike.
         assert 0.7 < kept < adaptive_questions.kept_precision(owners, Norm.L1) + 0.02
+
+
+def test_a_look_that_noise_would_hide_is_not_taken(public):
+    samples = alike(10)
+    _, asked = train(rule_for(public, samples, noisy(10, 1.0)), samples)
+    assert [ask.share for _, ask in asked] == [100] * 10
