@@ -11,8 +11,8 @@ import numpy as np
 
 from copriv.forecast.newton import ANSWERS, NewtonForecast, NewtonPrediction, best_prediction
 from copriv.losses.optimum import minimise
-from copriv.rules.adaptive_newton import KINDS, MOST_ANSWERS, MOST_PARAMETERS, SHARES, AdaptiveNewton
-from copriv.rules.adaptive_questions import kept_precision
+from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_questions import MOST_ANSWERS, kept_precision
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
 from copriv.rules.rule import AnyRule

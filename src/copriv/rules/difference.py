@@ -29,7 +29,7 @@ from copriv.vectors import FloatArray
 # α and β: nothing, and from what a large public file can hardly see to beyond anything measured.
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-4, 10.0, 11)])
 BETAS = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 15)])
-_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE, _STEEPEST = 1e-6, 1e6
 _TINY = 1e-16
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
 _STRAIGHT, _FLATTEST = 1e-6, 0.05
@@ -108,7 +108,8 @@ class Difference:
 def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
-    Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten.
+    Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten; without a shift of
+    gradients there is hardly one of Hessians.
     """
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
@@ -118,9 +119,12 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     places = np.log10(np.where(BETAS > 0, BETAS, _NOTHING))
     second = -0.5 * ((places - centres[:, None] - _CENTRE) / _DECADES) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
+    second[0] += math.log(1 - _SAME_HESSIAN)
+    second[0, 0] = np.logaddexp(second[0, 0], math.log(_SAME_HESSIAN))
     return np.asarray(first[:, None] + second)
 
 
+_SAME_HESSIAN = 0.9
 _FALL, _NOTHING, _CENTRE, _DECADES = 0.2, 10**-4.5, 0.2, 1.1
 
 
@@ -239,7 +243,7 @@ def _cut_off(
     for scale, chance in zip(scales, chances.T, strict=True):
         if chance.sum() > _NEGLIGIBLE:
             values += chance @ _truncated_mean(means, _deviation_along(scale, seen, basis))
-    return np.asarray((basis * np.maximum(values, _NEGLIGIBLE)) @ basis.T)
+    return np.asarray((basis * np.clip(values, _NEGLIGIBLE, _STEEPEST)) @ basis.T)
 
 
 def _complete(mean: FloatArray, before: FloatArray, places: Sequence[FloatArray]) -> FloatArray:
@@ -297,7 +301,7 @@ def _truncated_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
 
     ratio = np.maximum(mean / deviation, _FURTHEST)
     density = np.exp(-0.5 * ratio**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(ratio))
-    return np.asarray(mean + deviation * density)
+    return np.asarray(deviation * (ratio + density))
 
 
 def gradient_left(difference: Difference, geometry: PublicGeometry, records: float, place: FloatArray) -> FloatArray:
