@@ -124,6 +124,18 @@ def test_a_charged_question_without_an_answer_may_be_asked_again_for_free(ledger
     assert ledger.state().spent == 30
 
 
+@pytest.mark.parametrize("dearer", [Amount(31, "epsilon"), Amount(1, "rho")])
+def test_a_charge_without_an_answer_pays_for_no_dearer_one(ledger, dearer):
+    """The owner may have promised more since; less noise for what was charged would be a loss that no account shows."""
+    reserve(ledger)
+    with pytest.raises(QueryConflict, match="for less"):
+        reserve(ledger, charge=dearer)
+    assert reserve(ledger, charge=Amount(29, "epsilon")) is None
+    assert ledger.state().spent == 30
+    ledger.store("q", b"answer")
+    assert reserve(ledger, charge=dearer).payload == b"answer"
+
+
 def test_an_id_with_another_question_is_a_conflict(ledger):
     reserve(ledger)
     with pytest.raises(QueryConflict, match="'q'"):

@@ -87,8 +87,15 @@ class _Gradients(NamedTuple):
 
 
 def fit_of(study: StudyFile, sample: Sample) -> Fit:
-    """How an owner's records differ from the public rows of a study."""
-    return fit_at_home(sample, study.terms.objective().loss, study.public, Dictionary.from_study(study.dictionary))
+    """How an owner's records differ from the public rows of a study; unknown, should the comparison itself fail.
+
+    Others see whether an owner joins, so that must not end with an error on some records only.
+    """
+    loss, dictionary = study.terms.objective().loss, Dictionary.from_study(study.dictionary)
+    try:
+        return fit_at_home(sample, loss, study.public, dictionary)
+    except Exception:  # noqa: BLE001 - whatever went wrong, it may be one record's doing
+        return Fit("unknown", why="the comparison failed")
 
 
 def fit_at_home(sample: Sample, loss: Loss, public: PublicSummary | None, dictionary: Dictionary) -> Fit:

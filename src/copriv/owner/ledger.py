@@ -1,7 +1,8 @@
 """What a ledger is: the account of one dataset's budget. A charge is on record before a record is touched.
 
 `reserve` and `store` are the two halves of an answer: reserve, compute, store, send. A query id is charged once. Asked
-again with the same question, the stored bytes come back for free; with another question, it is a conflict.
+again with the same question, the stored bytes come back for free; with another question, it is a conflict. So it is
+where a charge has no answer yet, and the answer would now cost more than was charged.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Ledger(Protocol):
             The stored answer if this very question was answered before (nothing is charged), else None.
 
         Raises:
-            QueryConflict: the id was used for another question.
+            QueryConflict: the id was used for another question, or charged less than its answer would cost now.
             LedgerRefusal: the budget, or the study's share of it, does not allow the charge.
             LedgerFailure: the charge could not be recorded; nothing may be computed.
         """

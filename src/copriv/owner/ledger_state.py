@@ -25,9 +25,10 @@ from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What became of a query: the question it was charged for; receipt and entry of its answer if it has one."""
+    """What became of a query: the question and the price it was charged; receipt and entry of its answer, if any."""
 
     question: str
+    price: Amount
     answer: str | None = None
     sequence: int = 0
 
@@ -106,6 +107,9 @@ class LedgerState:
     ) -> Entry | None:
         """The entry that pays for a query, or None if it is paid for already.
 
+        A query that was charged and not answered pays for an answer at that price, and for none that is dearer: the
+        owner may have promised more since, or another kind of noise.
+
         Args:
             query: the id of the query.
             question: a hash of what is asked.
@@ -116,7 +120,7 @@ class LedgerState:
         """
         known = self.queries.get(query)
         if known is not None:
-            if known.question != question:
+            if known.question != question or not (known.answer is not None or _covers(known.price, amount)):
                 raise _conflict(query)
             return None
         for other in (allowance, self.studies.get(study, amount)):
@@ -265,7 +269,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
         known = state.queries.get(body.query)
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
-        queries = state.queries.adding(body.query, Asked(known.question, body.receipt, sequence))
+        queries = state.queries.adding(body.query, Asked(known.question, known.price, body.receipt, sequence))
         return {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
     if isinstance(body, Enrolled):
         return {"enrolled": state.enrolled.adding(body.study, body)}
@@ -292,9 +296,14 @@ def _spend(state: LedgerState, charge: Charge) -> _Changes:
     by_study = Amount(state.spent_by(charge.study) + charge.nano, charge.measure)
     return {
         "accounts": {**state.accounts, charge.measure: spent},
-        "queries": state.queries.adding(charge.query, Asked(charge.question)),
+        "queries": state.queries.adding(charge.query, Asked(charge.question, Amount(charge.nano, charge.measure))),
         "studies": state.studies.adding(charge.study, by_study),
     }
+
+
+def _covers(paid: Amount, amount: Amount) -> bool:
+    """Whether what was paid is enough for an answer of this price."""
+    return paid.measure == amount.measure and paid.nano >= amount.nano
 
 
 def _broken(how: str) -> LedgerFailure:
@@ -306,7 +315,9 @@ def _broken(how: str) -> LedgerFailure:
 
 
 def _conflict(query: str) -> QueryConflict:
-    return QueryConflict(f"the query {query!r} was asked before at another model", remedy="use a new id", value=query)
+    return QueryConflict(
+        f"the query {query!r} was asked before at another model, or for less", remedy="use a new id", value=query
+    )
 
 
 def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:

@@ -19,6 +19,8 @@ from copriv.vectors import FloatArray
 # A shortened row is as long as rows may be, but for rounding.
 _NEARLY = 1e-9
 _LARGEST = {"model": 1e6, "gradient": 1e12}
+# As of the terms. With more, whether counts still fit into a machine's integers could depend on an owner's records.
+_MOST_ROWS = 10**12
 
 
 class PublicSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +43,7 @@ class PublicSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gradient: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.rows < 1:
+        if not 1 <= self.rows <= _MOST_ROWS:
             raise _refusal(f"a summary of {self.rows} public rows", self.rows)
         if not 0 <= self.shortened <= 1:
             raise _refusal(f"{self.shortened:g} of the public rows are shortened", self.shortened)

@@ -53,6 +53,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
 # What a learner may choose from a menu, in this order, and how many shares a menu may have.
 MENU_KINDS = ("gradient", "second_moments")
 MOST_SHARES = 20
+# Second moments of longer models fit into no message, and hardly into an owner's memory.
+MOST_SQUARED = 1_600
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
@@ -118,7 +120,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         summary: SHA-256 of what the study file says of its public rows; empty if it says nothing.
         shares: a menu: the shares of an owner's training budget, in whole per cents, that the learner may choose from
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
-            and `answers` is only the most answers of an owner.
+            and `answers` is only how many the learner plans to ask for: owners do not count them.
         kinds: likewise what the learner may ask for: gradient, and second_moments if they are on the menu.
         format: of the terms.
     """
@@ -296,6 +298,12 @@ def _require_menu(terms: Terms) -> None:
             f"the kinds of the menu are {plain(str(list(terms.kinds)[:5]))}, and training asks for {terms.kind}",
             remedy=f"give {MENU_KINDS[0]} alone, or {' and '.join(MENU_KINDS)}, with training that asks for gradients",
             value=terms.kinds,
+        )
+    if MENU_KINDS[1] in terms.kinds and terms.parameters > MOST_SQUARED:
+        raise BadInput(
+            f"second moments on the menu, of models of {terms.parameters:,} numbers",
+            remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",
+            value=terms.parameters,
         )
 
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.rules.rule import Ask, AskedKind
+from copriv.rules.rule import Ask, AskedKind, answer_size
 from copriv.vectors import FloatArray, read_only
 
 
@@ -40,6 +40,10 @@ class AdaptiveState:
         """What an owner has left of its budget, in per cents."""
         return 100 - sum(told.ask.share for told in self.told if told.owner == owner)
 
+    def answers(self, owner: int) -> int:
+        """How often an owner has answered."""
+        return sum(told.owner == owner for told in self.told)
+
     def open_question(self, owner: int) -> Question | None:
         """The question of the hour, if it is not yet answered by enough, nor by this owner."""
         if not self.questions:
@@ -61,11 +65,16 @@ def pack_state(state: AdaptiveState) -> bytes:
     return msgspec.msgpack.encode((questions, told))
 
 
-def unpack_state(data: bytes) -> AdaptiveState:
-    """The state again, to the last bit; fails if these bytes are none."""
+def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
+    """The state again, to the last bit; fails if these bytes are none of so many owners and parameters."""
     try:
         questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
-    except msgspec.DecodeError as problem:
+        for one in questions:
+            one.require(one.owner > 0 and 0 <= one.share <= 100 and not one.values, parameters)
+        for one in told:
+            count = answer_size(one.kind, parameters)
+            one.require(0 <= one.owner < owners and 0 < one.share <= 100 and len(one.values) == 8 * count, parameters)
+    except (msgspec.DecodeError, ValueError) as problem:
         raise BadInput(
             f"{len(data)} bytes are not a state of this rule: {problem}",
             remedy="use the checkpoint of this study",
@@ -88,6 +97,12 @@ class _Packed(msgspec.Struct, array_like=True):
     def of(cls, owner: int, ask: Ask, values: FloatArray) -> _Packed:
         """As stored."""
         return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes())
+
+    def require(self, sound: bool, parameters: int) -> None:
+        """Refuse what no run has packed: also models of another length, and numbers that are not finite."""
+        numbers = np.frombuffer(self.theta + self.values, dtype="<f8")
+        if not sound or len(self.theta) != 8 * parameters or not np.all(np.isfinite(numbers)):
+            raise ValueError("questions or answers of another study")
 
     def ask(self) -> Ask:
         """The question again."""

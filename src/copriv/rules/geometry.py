@@ -74,7 +74,7 @@ class PublicGeometry:
         across = whiten.T @ _covariance(full, clipped) @ whiten
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
         second = public.columns @ public.columns.T / public.records
-        roots = _eigen(second)
+        roots = _eigen(second + objective.regularization * np.eye(theta.size))
         lift = whiten.T @ _root(values, basis) @ (roots[1] / np.sqrt(roots[0])) @ roots[1].T
         arrays = (
             theta,
@@ -130,7 +130,9 @@ class PublicGeometry:
         """Variance of each entry of `hessian_change`, if each of the second moments has noise of this variance."""
         squares, product = self.lift**2, self.lift @ self.lift.T
         lengths = np.sum(squares, axis=1)
-        return np.asarray(variance * (np.outer(lengths, lengths) + product**2 - squares @ squares.T))
+        whole = np.outer(lengths, lengths) + product**2
+        # Off the diagonal L2 packs moments times √2, so that their noise there has half the variance.
+        return np.asarray(variance * (whole / 2 if self.norm is Norm.L2 else whole - squares @ squares.T))
 
 
 def _gradients(

@@ -38,6 +38,7 @@ from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
 from copriv.runtime.local_spec import check_request, make_spec
 from copriv.runtime.local_study import add_public_rows, open_study, settle
+from copriv.runtime.oracle import Oracle
 from copriv.vectors import FloatArray
 
 
@@ -162,6 +163,7 @@ def run_local(job: Job) -> LocalRun:
     job, intake, study = prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
+    _tell_of_shifts(job.tell, study, origin)
     words = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
     if words is not None:
         job.tell(Warned(words))
@@ -175,6 +177,13 @@ def run_local(job: Job) -> LocalRun:
     seconds = round(time.perf_counter() - started, 3)
     job.tell(Done(len(study.trace), len(watch.refusals), str(job.folder or "")))
     return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, seconds)
+
+
+def _tell_of_shifts(tell: Tell, study: TrainingPlan, origin: Origin) -> None:
+    """What is predicted if the public rows are of another population; rows of the very same file are not."""
+    candidate = study.candidate
+    if candidate is not None and not origin.public.own and (ends := candidate.forecast.elsewhere) is not None:
+        tell(Note(f"if these public rows come from elsewhere, ψ up to {ends[1]:.2g} (95 %)"))
 
 
 def _seed_before(job: Job) -> int | None:
@@ -295,13 +304,16 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
                 watch.note(entry.owner, entry.kind, entry.share)
     model = study.rule.model(study.rule.begin() if position is None else position.state)
     name = "simulation" if checkpoint is None else checkpoint.run
+    oracle = Oracle(study.rule, job.tell, watch.foreseen)
     for iteration in run(consortium, study, name, position):
         if checkpoint is not None:
             checkpoint.save(study.rule, iteration, keep_model=watch.keeps(iteration.number))
         model = study.rule.model(iteration.state)
         watch.see(iteration, model)
         _tell_meeting(job.tell, iteration)
+        oracle.see(iteration.state)
         job.tell(Progress("training, meeting by meeting", iteration.number, total))
+    oracle.end()
     if checkpoint is not None:
         checkpoint.close()
     return watch, model

@@ -145,3 +145,37 @@ def test_a_cost_has_a_deviation_that_grows_with_it():
     quiet, loud = foresee(1e-3), foresee(1e-1)
     assert 0 < quiet.deviation < loud.deviation
     assert 0.2 < loud.deviation / loud.cost < 1.5
+
+
+def _clip_under(shifts, deviation, owners=5):
+    forecast = NewtonForecast.of(population(5000, 0), OBJECTIVE, Norm.L1)
+    return forecast.best_clip([5000] * owners, [deviation] * owners, shifts)
+
+
+def test_without_shifts_the_clip_is_nearly_that_of_one_answer_each():
+    """Nothing is asked twice, nothing goes stale: at most one step of the ladder from the clip for K = 1."""
+    for deviation in (1e-5, 1e-3, 1e-1):
+        chosen, foreseen = _clip_under({0.0: 1.0}, deviation), foresee(deviation, answers=(1,)).clip
+        assert chosen / foreseen < newton.STEP * 1.01
+        assert foreseen / chosen < newton.STEP * 1.01
+
+
+def test_a_clip_over_shifts_is_longer_where_shifts_are_likely_and_noise_is_small():
+    clips = [_clip_under({0.0: 1 - chance, 1.0: chance}, 1e-3) for chance in (0.0, 0.5, 1.0)]
+    assert clips == sorted(clips)
+    assert clips[-1] > clips[0]
+    noisier = [_clip_under({0.0: 0.5, 0.1: 0.5}, deviation) for deviation in (1e-5, 1e-3, 1e-1)]
+    assert noisier == sorted(noisier, reverse=True)
+    assert noisier[0] > noisier[-1]
+
+
+def test_a_clip_over_shifts_is_one_of_those_looked_at_and_has_the_least_expected_logarithm():
+    forecast = NewtonForecast.of(population(5000, 0), OBJECTIVE, Norm.L1)
+    shifts, sizes = {0.0: 0.6, 0.01: 0.3, 1.0: 0.1}, np.array([0.0, 0.01, 1.0])
+    chosen = forecast.best_clip([5000] * 5, [1e-3] * 5, shifts)
+    costs = [
+        np.log(forecast._shifted_costs(place, [5000] * 5, clip * np.full(5, 1e-3), sizes)) @ [0.6, 0.3, 0.1]
+        for place, clip in enumerate(forecast.clips)
+    ]
+    assert chosen == forecast.clips[int(np.argmin(costs))]
+    assert np.all(np.diff(forecast._shifted_costs(0, [5000] * 5, np.full(5, 1e-3), np.geomspace(1e-3, 10, 9))) > 0)

@@ -16,7 +16,9 @@ from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.owner import fit as fits
 from copriv.owner.fit import Fit, fit_at_home
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.public_summary import summarise
+from copriv.protocol.study_file import StudyFile
 from copriv.records.load import take_public
 from copriv.records.load_owner import load_owner
 from copriv.records.target import TargetChoice
@@ -191,6 +193,20 @@ def test_a_column_that_never_varies_is_not_compared(dictionary):
     flat = Sample.of_rows(np.where([False, True, False, False], 0.0, own.columns.T), own.targets)
     found = fit_at_home(flat, SquaredLoss(), _summary(_rows(300, 2)), dictionary)
     assert found.directions == 3
+
+
+def test_a_comparison_that_fails_keeps_nobody_from_joining(dictionary, monkeypatch):
+    """A count of shortened rows beyond a machine's integers once ended `join`, or not, as the records were."""
+
+    def overflow(*_):
+        raise OverflowError
+
+    monkeypatch.setattr(fits, "_as_often", overflow)
+    terms, own = plain_terms(), _rows(60, 1)
+    study = StudyFile(terms, msgspec.to_builtins(dictionary), _summary(_rows(100, 0)))
+    assert fits.fit_of(study, own) == Fit("unknown", why="the comparison failed")
+    with pytest.raises(OverflowError):
+        fit_at_home(own, SquaredLoss(), study.public, dictionary)
 
 
 @pytest.mark.parametrize("name", ["model", "gradient"])

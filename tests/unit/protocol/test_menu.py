@@ -16,8 +16,11 @@ from copriv.protocol.commitment import expect_noise
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, read_study, write_study
+from copriv.protocol.terms import MOST_SQUARED
+from copriv.protocol.wire import largest_reply
 from copriv.rules.rule import Ask
 from copriv.rules.setting import NoiseModel
+from copriv.transport.broker import MOST_PENDING
 
 TERMS = study.TERMS
 GUARANTEES = [(Guarantee.of(1), "pure"), (Guarantee.of(1, 1e-6), "pld"), (Guarantee.of("0.3", 1e-6), "zcdp")]
@@ -51,11 +54,19 @@ def test_a_menu_survives_the_study_file():
         {"shares": (10,), "kinds": KINDS[::-1]},
         {"shares": (10,), "kinds": ("gradient", "loss")},
         {"shares": (10,), "kinds": KINDS, "rule": "statistics"},
+        {"shares": (10,), "kinds": KINDS, "parameters": 1601},
     ],
 )
 def test_a_menu_that_cannot_be_meant_is_refused(menu):
     with pytest.raises(BadInput, match="menu"):
         plain_terms(**menu)
+
+
+def test_second_moments_on_a_menu_fit_into_a_message():
+    """Longer ones would end an owner that has approved them, for want of memory."""
+    longest = plain_terms(shares=(10,), kinds=KINDS, parameters=MOST_SQUARED)
+    assert 2 * largest_reply(longest.parameters, squares=True) <= MOST_PENDING
+    assert plain_terms(shares=(10,), kinds=KINDS[:1], parameters=100_000).kinds == KINDS[:1]
 
 
 @pytest.mark.parametrize(("guarantee", "accountant"), GUARANTEES)

@@ -41,7 +41,7 @@ def test_without_one_nothing_is_said():
 @pytest.mark.parametrize(
     "change",
     [
-        *({"rows": rows} for rows in (0, -1)),
+        *({"rows": rows} for rows in (0, -1, 2**63 - 1024, 10**400)),
         *({"shortened": share} for share in (-0.1, 1.1, float("nan"))),
         *({"model": (0.0, 0.0, 0.0, number)} for number in (float("nan"), float("inf"), 2e6)),
         {"gradient": (0.0, float("-inf"), 0.0, 0.0)},
