@@ -154,7 +154,7 @@ def _foretold(run: LocalRun) -> dict[str, Any]:
     ahead = candidate.forecast
     return {
         "predicted_interval": ahead.interval,
-        "predicted_elsewhere": None if run.public.own else ahead.elsewhere,
+        "predicted_elsewhere": ahead.elsewhere if run.job.rows_from_elsewhere else None,
         "foreseen": watched,
     }
 
