@@ -9,6 +9,7 @@ import msgspec
 
 from copriv.forecast.foresight import Foreseen
 from copriv.owner.owner import account_of
+from copriv.planning.few_rows import about_few_rows
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.protocol.commitment import weakest
@@ -107,6 +108,7 @@ def figures(run: LocalRun) -> Figures:
     terms, findings = run.study.terms, run.findings
     calibration = run.study.commitments[0].calibration
     public, spent = _public(run), spending(run)
+    few = about_few_rows(run.intake.public, terms.rule)
     return Figures(
         owners=len(run.intake.owners),
         records=sum(entry.records for entry in spent),
@@ -138,7 +140,7 @@ def figures(run: LocalRun) -> Figures:
         terms=terms.digest(),
         refused=len(run.watch.refusals),
         run_folder=str(run.job.folder or ""),
-        notices=list(run.intake.notices),
+        notices=[*run.intake.notices, *([few] if few else [])],
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
