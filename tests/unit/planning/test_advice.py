@@ -154,7 +154,8 @@ def test_the_interval_is_the_forecasts_own(loans):
     adviser = Adviser.of(everybody.public, SPEC)
     own, who = adviser.yardstick.look_at(everybody.samples[0]), Scenario((2000,) * 4)
     verdict = adviser.judge(own, who)
-    assert verdict.interval == verdict.joint.interval
+    assert verdict.interval == verdict.joint.under(verdict.shifts)
+    assert verdict.interval[0] <= verdict.joint.interval[0] < verdict.joint.interval[1] <= verdict.interval[1]
     assert verdict.joint == choose_candidate(outline_of(who, adviser.evidence, SPEC)).forecast
     glance = adviser.glance(own, who, adviser.joint(who))
     assert glance.joint.relative_fitness == verdict.joint.relative_fitness
