@@ -21,7 +21,18 @@ NOT_BENCHMARKS = {
     "side_by_side",
 }
 # What takes long or installs other software runs only when named.
-OPTIONAL = {"flower", "cost", "ablation", "calibration", "limits", "planning", "prototype", "shift", "verdicts"}
+OPTIONAL = {
+    "flower",
+    "cost",
+    "ablation",
+    "calibration",
+    "few_rows",
+    "limits",
+    "planning",
+    "prototype",
+    "shift",
+    "verdicts",
+}
 
 
 def main() -> None:

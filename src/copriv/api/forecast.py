@@ -199,6 +199,7 @@ def _tell(
             *([singular] if still else []),
             *([pure] if delta != scenario.delta else []),
         ],
+        elsewhere=found.elsewhere,
     )
 
 

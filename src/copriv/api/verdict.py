@@ -126,8 +126,9 @@ def verdict(
     joined = _joined(scenario, judged.records, own.records)
     adviser = Adviser(known.evidence, known.spec, known.study)
     model = adviser.yardstick.look_at(judged)
-    found, turning = adviser.judge(model, joined), break_even(adviser, model, joined)
     fit = fit_at_home(own, known.evidence.objective.loss, known.summary(), known.dictionary)
+    found = replace(adviser.judge(model, joined), fits=fit.reading != "does not fit")
+    turning = break_even(adviser, model, joined)
     told = _tell(found, turning, joined, (model, own.records, fit))
     return Verdict(joined, adviser.joint(joined), found, turning, told, fit)
 
@@ -194,7 +195,7 @@ def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: tuple[OwnM
         verdict=found.advice,
         alone=found.alone.psi,
         alone_standard_error=found.alone.standard_error,
-        joint=found.joint.relative_fitness,
+        joint=found.expected,
         interval=found.interval,
         ratio_interval=found.ratio,
         public=found.alone.public,

@@ -16,6 +16,7 @@ from copriv.forecast.moment_path import MomentPath
 from copriv.forecast.newton import NewtonPrediction
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
+from copriv.forecast.shifts import ShiftCosts, shift_costs
 from copriv.forecast.spectrum import Spectrum
 from copriv.forecast.statistics import costs_of_rests
 from copriv.forecast.step_search import step_search
@@ -23,6 +24,9 @@ from copriv.losses.squared import SquaredLoss
 from copriv.rules.adaptive_questions import kept_precision
 from copriv.schedule.poisson import likely_answers
 
+# What closed forms of public Newton leave out, as measured on trainings: the deviation of log ψ, and how it
+# grows with the root of the numbers of a model over public rows.
+_DOUBT, _FEW = 0.7, 6.0
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
 _CLIPPED = 0.01
 
@@ -50,7 +54,17 @@ def expect_newton(setting: Setting, evidence: PublicEvidence) -> Forecast:
     ahead = evidence.newton(setting.norm)
     known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip)
     best = known.best(setting.records, _noise_by_answers(setting), setting.heterogeneity)
-    return Forecast(best.cost, best.deviation, 0.0)
+    rows, parameters = evidence.sample.records, evidence.sample.parameters
+    doubt = math.hypot(_DOUBT, _FEW * math.sqrt(parameters / rows))
+    return Forecast(best.cost, best.deviation, 0.0, doubt=doubt, shifts=_shifts(setting, evidence, best.cost))
+
+
+def _shifts(setting: Setting, evidence: PublicEvidence, known: float) -> ShiftCosts | None:
+    """What shifts would cost under a menu; without one the rule does not look for them."""
+    if not setting.terms.shares:
+        return None
+    geometry = evidence.geometry(setting.norm, setting.clip)
+    return shift_costs(geometry, setting.records, setting.noise_model(evidence.sample), known)
 
 
 def _noise_by_answers(setting: Setting) -> dict[int, tuple[float, ...]]:

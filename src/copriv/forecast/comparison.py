@@ -2,13 +2,14 @@
 
 A cost ψ is a weighted sum of squares, so a Gamma distribution with its mean and deviation stands for it. The ratio of
 two independent ones, each over its mean, then has an F distribution: an interval for the ratio that lies below 1, or
-above, tells which cost is smaller; one that holds 1 does not.
+above, tells which cost is smaller; one that holds 1 does not. Of a cost that is known by an interval only, the ends on
+a logarithmic scale are as far from the middle as they are, and distances of both costs add up as deviations do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import exp, hypot, inf, log
 from typing import Literal
 
 from copriv.forecast.forecast import Forecast
@@ -20,15 +21,23 @@ _EXACT = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A cost: what is expected of it, and how far it may lie from that."""
+    """A cost: what is expected of it, how far it may lie from that, and its 95 % interval if that is no Gamma's."""
 
     mean: float
     deviation: float
+    interval: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, forecast: Forecast) -> Estimate:
         """The ψ of one training: its own chance, and what is open about what to expect."""
-        return cls(forecast.relative_fitness, float((forecast.deviation**2 + forecast.standard_error**2) ** 0.5))
+        deviation = float((forecast.deviation**2 + forecast.standard_error**2) ** 0.5)
+        return cls(forecast.relative_fitness, deviation, forecast.interval if forecast.doubt else None)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval, with the mean in it."""
+        low, high = self.interval or Forecast(self.mean, self.deviation, 0.0).interval
+        return min(low, self.mean), max(high, self.mean)
 
     @property
     def freedom(self) -> float:
@@ -36,8 +45,8 @@ class Estimate:
         return 2 / max(self.deviation / self.mean, _EXACT) ** 2
 
 
-def ratio_interval(first: Estimate, second: Estimate, level: float = 0.95) -> tuple[float, float]:
-    """Where the first cost over the second lies with that probability.
+def ratio_interval(first: Estimate, second: Estimate) -> tuple[float, float]:
+    """Where the first cost over the second lies with a probability of 95 %.
 
     A cost whose mean is 0 is 0, as costs are never negative: anything over it is beyond all bounds, and two such are
     equal.
@@ -53,9 +62,20 @@ def ratio_interval(first: Estimate, second: Estimate, level: float = 0.95) -> tu
     if first.mean == 0 or second.mean == 0:
         ratio = 1.0 if first.mean == second.mean else 0.0 if first.mean == 0 else inf
         return ratio, ratio
-    found = f.ppf([(1 - level) / 2, (1 + level) / 2], first.freedom, second.freedom)
+    if first.interval is not None or second.interval is not None:
+        return _ratio_of_intervals(first, second)
+    found = f.ppf([0.025, 0.975], first.freedom, second.freedom)
     low, high = (float(value) * first.mean / second.mean for value in found)
     return low, high
+
+
+def _ratio_of_intervals(first: Estimate, second: Estimate) -> tuple[float, float]:
+    middle = log(first.mean / second.mean)
+    (low, high), (least, most) = first.ends, second.ends
+    down, up = (hypot(log(a / b), log(c / d)) for a, b, c, d in (
+        (first.mean, low, most, second.mean), (high, first.mean, second.mean, least)
+    ))  # fmt: skip
+    return exp(middle - down), exp(middle + up)
 
 
 def smaller(first: Estimate, second: Estimate) -> Outcome:

@@ -4,17 +4,26 @@ Two things keep one training from the expected ψ: its own chance (noise, schedu
 a deviation, and what a finite public sample leaves open about the expectation, known by leaving out a group of
 public rows at a time (jackknife). ψ is a weighted sum of squares, so a Gamma distribution with that mean and both
 variances stands for it.
+
+Closed forms leave things out: that owners differ, that few public rows know little of a Hessian or of rare records.
+What that comes to is known from trainings (`doubt`). It is a factor and mostly an increase, so then a log-normal
+distribution stands for ψ. Public rows from elsewhere are another matter (`forecast.shifts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from copriv.forecast.public import GROUPS, leave_out
+from copriv.forecast.shifts import ShiftCosts, from_elsewhere
 from copriv.losses.sample import Sample
+from copriv.vectors import FloatArray
+
+# Doubt raises the middle of an interval by this share of it: what closed forms leave out is mostly a cost.
+_UPWARD = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +35,16 @@ class Forecast:
         deviation: of ψ between trainings.
         standard_error: of E ψ, from the finite public sample.
         caveats: what the figures do not cover, or how else they were made.
+        doubt: deviation of the logarithm of ψ that comes from what the figures leave out.
+        shifts: ψ for every size of a difference between public rows and records, if it is known.
     """
 
     relative_fitness: float
     deviation: float
     standard_error: float
     caveats: tuple[str, ...] = ()
+    doubt: float = 0.0
+    shifts: ShiftCosts | None = field(default=None, compare=False, repr=False)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -43,11 +56,33 @@ class Forecast:
         """
         return self.interval_at(0.95)
 
+    @property
+    def elsewhere(self) -> tuple[float, float] | None:
+        """The same if the public rows come from elsewhere; None where nothing is known of that."""
+        return None if self.shifts is None else self.under(from_elsewhere())
+
+    def under(self, chances: FloatArray) -> tuple[float, float]:
+        """The same if sizes of a shift have these chances (`forecast.shifts`), at least as far up as without one."""
+        low, high = self.interval
+        if self.shifts is None:
+            return low, high
+        least, most = self.shifts.interval(chances)
+        return min(low, least), max(high, most)
+
+    def without_shifts(self) -> Forecast:
+        """The same for public rows that are known to fit."""
+        return replace(self, shifts=None)
+
     def interval_at(self, level: float) -> tuple[float, float]:
-        """Where ψ of one training lies with that probability."""
-        from scipy.stats import gamma
+        """Where ψ of one training lies with that probability, if public rows and records are of one population."""
+        from scipy.stats import gamma, norm
 
         variance = max(self.deviation**2 + self.standard_error**2, (1e-6 * self.relative_fitness) ** 2)
+        if self.doubt:
+            known = np.log1p(variance / self.relative_fitness**2)
+            middle, width = _UPWARD * self.doubt - known / 2, float(np.hypot(np.sqrt(known), self.doubt))
+            ends = middle + width * norm.ppf([(1 - level) / 2, (1 + level) / 2])
+            return float(self.relative_fitness * np.exp(ends[0])), float(self.relative_fitness * np.exp(ends[1]))
         shape, scale = self.relative_fitness**2 / variance, variance / self.relative_fitness
         low, high = gamma.ppf([(1 - level) / 2, (1 + level) / 2], shape, scale=scale)
         return float(low), float(high)

@@ -9,6 +9,7 @@ from copriv.forecast.newton import NewtonForecast
 from copriv.forecast.public import GROUPS, PublicView
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
+from copriv.rules.geometry import PublicGeometry
 from copriv.vectors import FloatArray, Norm
 
 
@@ -31,6 +32,7 @@ class PublicEvidence:
         self.newton = cache(self._newton)
         self.newton_at = cache(self._newton_at)
         self.newton_rests = cache(self._newton_rests)
+        self.geometry = cache(self._geometry)
 
     @cached_property
     def view(self) -> PublicView:
@@ -44,6 +46,10 @@ class PublicEvidence:
     def _newton_at(self, norm: Norm, clip: float) -> NewtonForecast:
         """At one clip."""
         return NewtonForecast.of(self.sample, self.objective, norm, self.model, clips=(clip,))
+
+    def _geometry(self, norm: Norm, clip: float) -> PublicGeometry:
+        """The public rows as public Newton with a menu sees them, under one clip."""
+        return PublicGeometry.of(self.sample, self.objective, clip, norm, self.model)
 
     def _newton_rests(self, norm: Norm, clip: float) -> tuple[NewtonForecast, ...]:
         """At one clip, without one group of public rows after another, as if each rest had as many rows as all."""

@@ -3,11 +3,15 @@
 The owner trains at home and judges its model with the public rows, at home: nothing leaves and nothing is spent
 (`planning.alone`). What joining costs is the forecast of the candidate that `plan` would take. Joining is advised if
 the interval of the ratio of the two lies below 1, staying if it lies above.
+
+The public rows may be of another population than everybody's records: how far the own model lies from theirs tells how
+likely that is, and the interval of the joint ψ is that over all such shifts. Where an owner's records say that the
+public rows do not fit, nobody is advised to join: both figures rest on these rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
@@ -22,42 +26,78 @@ from copriv.planning.outline import Study, gather_evidence, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, glance
 from copriv.planning.training_spec import TrainingSpec
+from copriv.vectors import FloatArray
 
 Decision = Literal["join", "stay", "either"]
+_DECISIONS: dict[str, Decision] = {"first": "join", "second": "stay", "undecided": "either"}
+
+
+# Where public rows differ from records, so may what they say of one's own model: by about this factor.
+_ASKEW = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an owner should do: ψ of its own model, and the ψ forecast of the joint one."""
+    """What an owner should do: ψ of its own model, and the ψ forecast of the joint one.
+
+    Args:
+        alone: ψ of the own model.
+        joint: what is forecast if the public rows fit.
+        shifts: the chances of every size of a shift; None if there is none to think of.
+        fits: whether the owner's own records say that the public rows fit.
+    """
 
     alone: Alone
     joint: Forecast
+    shifts: FloatArray | None = field(default=None, compare=False, repr=False)
+    fits: bool = True
+
+    @property
+    def expected(self) -> float:
+        """ψ of the joint model: as forecast, or more, where shifts are likely."""
+        if self.shifts is None or self.joint.shifts is None:
+            return self.joint.relative_fitness
+        return max(self.joint.relative_fitness, self.joint.shifts.quantile(self.shifts, 0.5))
 
     @property
     def interval(self) -> tuple[float, float]:
         """Where ψ of the joint model is expected."""
-        return self.joint.interval
+        return self.joint.interval if self.shifts is None else self.joint.under(self.shifts)
 
     @property
     def ratio(self) -> tuple[float, float]:
         """Where ψ of the joint model over that of the own one is expected."""
-        return ratio_interval(Estimate.of(self.joint), Estimate(self.alone.psi, self.alone.standard_error))
+        return ratio_interval(self._joint, self._own)
 
     @property
     def gain(self) -> float:
         """ψ of the joint model over that of the own one; joining pays below 1."""
-        return self.joint.relative_fitness / self.alone.psi
+        return self.expected / self.alone.psi
 
     @property
     def advice(self) -> Decision:
-        """Join, stay, or either, if the difference is within what is known."""
-        return decide(self.joint, Estimate(self.alone.psi, self.alone.standard_error))
+        """Join, stay, or either, if the difference is within what is known; nobody joins if public rows do not fit."""
+        found = _DECISIONS[smaller(self._joint, self._own)]
+        return "either" if found == "join" and not self.fits else found
+
+    @property
+    def _joint(self) -> Estimate:
+        if self.shifts is None or self.joint.shifts is None:
+            return Estimate.of(self.joint)
+        return Estimate(self.expected, self.joint.deviation, self.interval)
+
+    @property
+    def _own(self) -> Estimate:
+        known = Estimate(self.alone.psi, self.alone.standard_error)
+        if self.alone.least is None or self.shifts is None:
+            return known
+        low, high = known.ends
+        return replace(known, interval=(min(low, self.alone.least / _ASKEW), high * _ASKEW))
 
 
 def decide(joint: Forecast, alone: Estimate) -> Decision:
     """Join if the interval of joint over alone lies below 1, stay if it lies above."""
-    words: dict[str, Decision] = {"first": "join", "second": "stay", "undecided": "either"}
-    return words[smaller(Estimate.of(joint), alone)]
+    return _DECISIONS[smaller(Estimate.of(joint), alone)]
 
 
 class Adviser:
@@ -75,14 +115,18 @@ class Adviser:
 
     def judge(self, own: OwnModel, scenario: Scenario) -> Advice:
         """Compare joining the others of a scenario with staying alone; one of its owners has this model's records."""
-        return Advice(self.yardstick.judge(own, others_of(own, scenario)), self.joint(scenario).forecast)
+        return self._advise(own, scenario, self.joint(scenario).forecast)
 
     def glance(self, own: OwnModel, scenario: Scenario, like: Candidate) -> Advice:
         """The same in no time, with the rule of another candidate and, relatively, its standard error."""
         found = glance(outline_of(scenario, self.evidence, _as(like, self.spec), self.study)).forecast
         known = like.forecast
         error = found.relative_fitness * known.standard_error / known.relative_fitness
-        return Advice(self.yardstick.judge(own, others_of(own, scenario)), replace(found, standard_error=error))
+        return self._advise(own, scenario, replace(found, standard_error=error))
+
+    def _advise(self, own: OwnModel, scenario: Scenario, joint: Forecast) -> Advice:
+        alone = self.yardstick.judge(own, others_of(own, scenario))
+        return Advice(alone, joint, None if joint.shifts is None else self.yardstick.shifts(own))
 
     def _joint(self, scenario: Scenario) -> Candidate:
         """What `plan` would take."""

@@ -8,7 +8,9 @@ the public rows, ½ΔᵀAΔ. Given Δ,
 
 of the distance, the larger part is due to the model with fewer records. The best model on all records strays by the
 owners' shares s_j of their e_j, so ψ is that of (1 − s_i)e_i − Σ s_j e_j over the others. Where Δ is longer than two
-standard errors allow, the owner truly differs from the public rows: κ is what makes up for it.
+standard errors allow, the owner truly differs from the public rows: κ is what makes up for it. Or it is the public rows
+that differ from all owners: then its own model is better than it looks from there (`Alone.least`), and the joint one
+worse (`Yardstick.shifts`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copriv.forecast.shifts import given_distance
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import record_slopes
@@ -29,11 +32,15 @@ _STANDARD_ERRORS = 2
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """ψ of an owner's own model, its standard error, and ψ to be expected of the model that the public rows give."""
+    """ψ of an owner's own model, its standard error, and ψ to be expected of the model that the public rows give.
+
+    `least` is ψ of the own model if it is the public rows that differ, and not the owner; None if nothing differs.
+    """
 
     psi: float
     standard_error: float
     public: float
+    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,15 @@ class Yardstick:
         cost = rest * blame**2 * own.cost + self.excess_risk_rate * unseen
         variance = self.wobble * unseen**2 + unseen * rest * blame**2 * own.roughness
         best = self.fitness + self.excess_risk_rate * (public - 1 / total)
-        return Alone(cost / best, variance**0.5 / best, self.excess_risk_rate * (public + 1 / total) / best)
+        by_chance = rest * few / own.records + sum(size / total**2 for size in others)
+        least = self.excess_risk_rate * by_chance / best if apart else None
+        return Alone(cost / best, variance**0.5 / best, self.excess_risk_rate * (public + 1 / total) / best, least)
+
+    def shifts(self, own: OwnModel) -> FloatArray:
+        """Chances of every size of a shift (`forecast.shifts`), after a look at the own model."""
+        few = own.records / max(own.records - self.model.size - 1, 1)
+        sampling, wobble = few / own.records + 1 / self.public.records, self.wobble**0.5 / self.excess_risk_rate
+        return given_distance(own.cost / self.excess_risk_rate, sampling, wobble)
 
     def _difference(self, own: OwnModel, sampling: float) -> float:
         """κ of this owner: 0, unless samples of one population would hardly be that far apart."""

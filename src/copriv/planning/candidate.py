@@ -85,6 +85,7 @@ class Candidate:
             "deviation": self.forecast.deviation,
             "standard_error": self.forecast.standard_error,
             "interval": self.forecast.interval,
+            "elsewhere": self.forecast.elsewhere,
             "caveats": list(self.forecast.caveats),
             "outclassed": self.outclassed,
             "epsilon": (min(epsilons), max(epsilons)),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from copriv.forecast.newton import ANSWERS, NewtonPrediction, best_prediction
+from copriv.forecast.newton import ANSWERS, NewtonForecast, NewtonPrediction, best_prediction
 from copriv.losses.optimum import minimise
+from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_questions import MOST_ANSWERS, kept_precision
+from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
+from copriv.rules.rule import AnyRule
+from copriv.rules.setting import NoiseModel
 from copriv.simulation.cost import Protection, Scene, simulate_rule
 from copriv.vectors import FloatArray
 
@@ -16,22 +24,59 @@ from copriv.vectors import FloatArray
 def newton_prediction(
     scene: Scene, protection: Protection, start: FloatArray, choices: Sequence[int] = ANSWERS
 ) -> NewtonPrediction:
-    """The clip and number of answers that the public rows recommend."""
+    """The clip and number of answers at one price that the public rows recommend."""
     return best_prediction(
         scene.public,
         scene.objective,
         records=scene.records,
-        deviations={k: [noise.noise_std for noise in protection.of(scene.records, 1.0, k)] for k in choices},
+        deviations={k: _units(scene, protection, k) for k in choices},
         norm=protection.norm,
         start=start,
     )
 
 
+def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> NewtonPrediction:
+    """The clip that the public rows recommend under a menu, and ψ if there is no shift."""
+    ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start)
+    units = _units(scene, protection, 1)
+    clip = ahead.best_clip(scene.records, units, chances_of_shifts())
+    left = math.sqrt(kept_precision(len(scene.records), protection.norm))
+    known = ahead.at(clip) or ahead
+    return replace(known.best(scene.records, {1: [unit / left for unit in units]}), answers=MOST_ANSWERS)
+
+
 def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
-    """ψ of public Newton in every run, and the clip, number of answers and ψ that were predicted."""
+    """ψ of public Newton in every run, and the clip, number of answers and ψ that were predicted.
+
+    It chooses from a menu where the noise allows one and the model is not too long, as it does where it is planned.
+    """
     start = minimise(scene.objective, scene.public)
-    plan = newton_prediction(scene, protection, start)
-    rule = NewtonRule.of(
+    chooses = protection.second_moments is not None and start.size <= MOST_PARAMETERS
+    plan = (menu_prediction if chooses else newton_prediction)(scene, protection, start)
+    rule = (menu_rule if chooses else _rule)(scene, protection, start, plan)
+    states = simulate_rule(rule, scene, protection, clip=plan.clip, answers=plan.answers, runs=runs, seed=seed)
+    return np.asarray([scene.psi(rule.model(state)) for state in states]), plan
+
+
+def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AdaptiveNewton:
+    """Public Newton with a menu, at the clip of a plan."""
+    of_squares = protection.second_moments
+    stds = {} if of_squares is None else {size: of_squares(size).noise_std for size in set(scene.records)}
+    noise = NoiseModel(
+        noise_std=tuple(noise.noise_std for noise in protection.of(scene.records, plan.clip, 1)),
+        clip=plan.clip,
+        norm=protection.norm,
+        public=scene.public,
+        shares=SHARES,
+        kinds=KINDS if stds else KINDS[:1],
+        second_moments_std=tuple(stds[size] for size in scene.records) if stds else (),
+    )
+    return AdaptiveNewton.of(scene.public, scene.objective, records=scene.records, noise=noise, start=start)
+
+
+def _rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AnyRule[Any]:
+    """Public Newton at one price."""
+    return NewtonRule.of(
         scene.public,
         scene.objective,
         records=scene.records,
@@ -40,5 +85,8 @@ def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) 
         norm=protection.norm,
         start=start,
     )
-    states = simulate_rule(rule, scene, protection, clip=plan.clip, answers=plan.answers, runs=runs, seed=seed)
-    return np.asarray([scene.psi(rule.model(state)) for state in states]), plan
+
+
+def _units(scene: Scene, protection: Protection, answers: int) -> list[float]:
+    """The deviation of each owner's noise if the clip were 1."""
+    return [noise.noise_std for noise in protection.of(scene.records, 1.0, answers)]

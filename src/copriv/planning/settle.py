@@ -20,7 +20,7 @@ from copriv.planning.outline import Outline
 from copriv.planning.outside import settle_outside
 from copriv.planning.tuning import Pilot, candidate_clips, candidate_steps, judge_clips_and_steps
 from copriv.protocol.terms import Terms
-from copriv.rules.adaptive_newton import MOST_ANSWERS
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule

@@ -60,9 +60,10 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
 def explain(verdict: Advice, turning: BreakEven, scenario: Scenario) -> str:
     """What an owner can act on, in two or three sentences."""
     low, high = verdict.interval
+    head = _HEADS[verdict.advice] if verdict.fits else f"These public rows do not fit. {_HEADS[verdict.advice]}"
     told = (
-        f"{_HEADS[verdict.advice]}: with {scenario.owners} owners at {_promise(scenario)}, the joint model should be "
-        f"{_percent(verdict.joint.relative_fitness)} off the best one ({_percent(low)} to {_percent(high)}), "
+        f"{head}: with {scenario.owners} owners at {_promise(scenario)}, the joint model should be "
+        f"{_percent(verdict.expected)} off the best one ({_percent(low)} to {_percent(high)}), "
         f"your own is {_percent(verdict.alone.psi)} off."
     )
     public = " The public rows alone should give a better model than yours."

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 
+from copriv.forecast.foresight import Foreseen
 from copriv.owner.owner import account_of
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
@@ -95,6 +97,9 @@ class Figures(msgspec.Struct):
     path: list[tuple[int, float]] = []
     weakness: str | None = None
     dataset: DatasetSpending | None = None
+    predicted_interval: tuple[float, float] | None = None
+    predicted_elsewhere: tuple[float, float] | None = None
+    foreseen: list[Foreseen] = []
 
 
 def figures(run: LocalRun) -> Figures:
@@ -137,7 +142,21 @@ def figures(run: LocalRun) -> Figures:
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
+        **_foretold(run),
     )
+
+
+def _foretold(run: LocalRun) -> dict[str, Any]:
+    """Where ψ was predicted to lie, if the public rows fit and if they come from elsewhere; and what answers told."""
+    candidate, watched = run.study.candidate, run.watch.foreseen
+    if candidate is None or math.isnan(candidate.relative_fitness):
+        return {"foreseen": watched}
+    ahead = candidate.forecast
+    return {
+        "predicted_interval": ahead.interval,
+        "predicted_elsewhere": ahead.elsewhere if run.job.rows_from_elsewhere else None,
+        "foreseen": watched,
+    }
 
 
 def _public(run: LocalRun) -> Public | None:

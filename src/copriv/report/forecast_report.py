@@ -96,6 +96,7 @@ class ForecastTold(msgspec.Struct):
     varied: str | None = None
     table: list[Varying] = []
     files: list[str] = []
+    elsewhere: tuple[float, float] | None = None
 
 
 def show(told: ForecastTold, console: Console) -> None:
@@ -106,6 +107,8 @@ def show(told: ForecastTold, console: Console) -> None:
     table.add_column("")
     low, high = told.interval
     table.add_row("joint, private", _number(told.relative_fitness), f"95 %: {_number(low)} to {_number(high)}")
+    if told.elsewhere is not None:
+        table.add_row("if public rows come from elsewhere", "", f"95 %: up to {_number(told.elsewhere[1])}")
     table.add_row("alone, median owner", _number(told.alone), f"{told.records // told.owners:,} records on average")
     table.add_row("public rows only", _number(told.public.relative_fitness), f"{told.public.rows:,} rows")
     console.print(table)
@@ -179,8 +182,10 @@ def _where_joining_pays(told: ForecastTold) -> Table:
 def as_html(told: ForecastTold) -> str:
     """The forecast in a notebook: one small table."""
     low, high = told.interval
+    shifted = [] if told.elsewhere is None else [told.elsewhere]
     rows = (
         ("joint, private", _number(told.relative_fitness), f"95 %: {_number(low)} to {_number(high)}"),
+        *(("if public rows come from elsewhere", "", f"95 %: up to {_number(most)}") for _, most in shifted),
         ("alone, median owner", _number(told.alone), ""),
         ("public rows only", _number(told.public.relative_fitness), f"{told.public.rows:,} rows"),
     )

@@ -30,7 +30,7 @@ def show_plan(terms: Terms, candidates: Sequence[Candidate], scenario: Scenario,
     )
     _say(lines, console)
     console.print(_table(candidates, scenario))
-    _say(candidates[0].forecast.caveats, console, before="note: ")
+    _say((*candidates[0].forecast.caveats, *_of_shifts(candidates[0])), console, before="note: ")
     if len(candidates) > 1:
         _say(_runner_up(*candidates[:2]), console)
     _say((f"next: copriv train --study {place} (here), or copriv learner init {place} (a consortium)",), console)
@@ -72,6 +72,13 @@ def _cells(way: Candidate) -> tuple[str, ...]:
     step = "–" if way.step is None else f"{way.step:.3g}"
     numbers = (str(way.answers), f"{way.clip:.3g}", step, f"{way.relative_fitness:.2e}", _short(low, high))
     return way.rule, way.mechanism, *numbers
+
+
+def _of_shifts(way: Candidate) -> tuple[str, ...]:
+    ends = way.forecast.elsewhere
+    if ends is None:
+        return ()
+    return (f"this is if the public rows fit; if they come from elsewhere, ψ may be up to {ends[1]:.1e} (95 %)",)
 
 
 def _short(low: float, high: float) -> str:

@@ -22,6 +22,7 @@ def run_html(figures: Figures) -> str:
     noise = f"{figures.mechanism} noise, secure" if figures.noise == "secure" else _SIMULATED
     public = [] if figures.public is None else [("public rows only", f"{figures.public.relative_fitness:.4g}")]
     foretold = [] if figures.predicted is None else [("foretold on public rows", f"{figures.predicted:.4g}")]
+    foretold += [("expected after the answers", f"{last.relative_fitness:.4g}") for last in figures.foreseen[-1:]]
     fitness = [
         ("joint, private", f"{figures.relative_fitness:.4g}"),
         ("alone, median owner", f"{figures.alone.median:.4g}"),

@@ -55,7 +55,15 @@ def _fitness(figures: Figures) -> Table:
     if figures.predicted is not None:
         ratio = figures.relative_fitness / figures.predicted
         table.add_row("predicted on public rows", _number(figures.predicted), f"measured is {ratio:.2g} times that")
+    if figures.foreseen:
+        last = figures.foreseen[-1]
+        fits = "" if last.fits else "; these public rows do not fit"
+        table.add_row("expected after the answers", _number(last.relative_fitness), f"{_ends(last.interval)}{fits}")
     return table
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return f"95 %: {interval[0]:.1e} to {interval[1]:.1e}"
 
 
 def _spending(figures: Figures) -> Table:

@@ -18,10 +18,12 @@ from copriv.rules.difference import Difference, HessianObservation, Observation,
 from copriv.rules.evidence import Among, Evidence, difference_among
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.setting import NoiseModel
-from copriv.vectors import FloatArray
+from copriv.vectors import FloatArray, Norm
 
 # Noise of 0 is taken for this share of what the records themselves leave open, so that nothing is divided by 0.
-_SILENCE = 1e-15
+_SILENCE = 1e-12
+# Laplace noise has longer tails than the Gaussian that stands for it; that of many owners together hardly has.
+_TAILS = 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,8 @@ def _pooled(
     own = float(spread.mean()) * (1 / evidence.records + among)
     noise = evidence.variances.mean(axis=1)
     weights = _weights(evidence.records, own, noise)
-    variance = weights**2 @ evidence.variances + geometry.clipping_doubt(theta) ** 2
+    tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
+    variance = tails * (weights**2 @ evidence.variances) + geometry.clipping_doubt(theta) ** 2
     aside = _aside(setting, [told.owner for told in group], weights, among)
     return Observation(geometry.place(theta), weights @ evidence.deviations, variance, aside)
 
@@ -82,7 +85,7 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
     """By how much some owners, weighed like this, stand for others than all: one number an owner."""
     sizes = np.asarray(setting.records, dtype=np.float64)
     off = -sizes / sizes.sum()
-    off[owners] += weights
+    np.add.at(off, owners, weights)
     return np.asarray(off * np.sqrt(1 / sizes + among))
 
 

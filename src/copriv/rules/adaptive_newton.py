@@ -18,7 +18,7 @@ from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting
-from copriv.rules.adaptive_questions import model_of, next_question
+from copriv.rules.adaptive_questions import MOST_ANSWERS, model_of, next_question
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
@@ -26,10 +26,9 @@ from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, read_only
 
-# What the menu of a planned study has, and the most answers of one owner.
+# What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
 KINDS: tuple[AskedKind, ...] = ("gradient", "second_moments")
-MOST_ANSWERS = 5
 # The model of the difference has (answers × parameters) dimensions: longer models are trained without a menu.
 MOST_PARAMETERS = 60
 
@@ -66,13 +65,21 @@ class AdaptiveNewton:
         return AdaptiveState((), ())
 
     def ask(self, state: AdaptiveState, owner: int) -> Ask | None:
-        """The question of the hour, or the next one, at a share on the menu; None if the owner has none left."""
-        left, shares = state.left(owner), self.setting.noise.shares
-        if left < shares[0]:
+        """The question of the hour, or the next one; None if the owner has nothing left that is on the menu.
+
+        The last answer that an owner may give takes all that it has left.
+        """
+        left = self._on_menu(state.left(owner))
+        if left == 0:
             return None
-        question = state.open_question(owner) or next_question(self.setting, state)
-        wanted = max(min(question.ask.share or left, left), shares[0])
-        return Ask(question.ask.theta, question.ask.kind, max(share for share in shares if share <= wanted))
+        ask = (state.open_question(owner) or next_question(self.setting, state)).ask
+        is_last = ask.kind == "gradient" and state.answers(owner) + 1 >= MOST_ANSWERS
+        wanted = left if is_last else self._on_menu(min(ask.share or left, left))
+        return Ask(ask.theta, ask.kind, wanted or min(self.setting.noise.shares))
+
+    def _on_menu(self, share: int) -> int:
+        """The largest share of the menu that is not larger; 0 if there is none."""
+        return max((each for each in self.setting.noise.shares if each <= share), default=0)
 
     def learn(self, state: AdaptiveState, owner: int, answer: FloatArray, ask: Ask) -> AdaptiveState:
         """Keep the answer, and its question if it is a new one."""

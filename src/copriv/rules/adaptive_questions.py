@@ -11,13 +11,16 @@ import numpy as np
 from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, is_worth
+from copriv.rules.evidence import Among
+from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
 
-# To all owners together.
-MOST_QUESTIONS = 7
+# Of fewer public rows than so many times the parameters the Hessian is too uncertain to rely on: purchases are planned.
+FEW = 20
+# To all owners together, and the most answers of one owner: the last of them takes all that it has left.
+MOST_QUESTIONS, MOST_ANSWERS = 7, 5
 # The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
 _SCOUTS, _ENOUGH, _MANY = 10, 4, 20
 _LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
@@ -27,9 +30,23 @@ _STRONG, _SURE = 0.03, 0.8
 _BATCH, _BATCHES = 0.3, 5
 # Of owners that differ, these shares before the rest.
 _ROUNDS = (10, 20)
-# Owners count as alike if what they differ by is this little beside their noise.
-_HIDDEN = 0.1
+# A round is left out if it would lower the expected logarithm of the cost by less than this: foresight is rough.
+_HARM = -0.1
+# Owners count as alike if what they differ by is this little beside their noise, or if it is hardly more than this many
+# times what sampling makes them differ by.
+_HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
+# Variances of 0 are taken for this, so that precisions can still be added up.
+_NO_NOISE = 1e-200
+
+
+def is_few(rows: int, parameters: int) -> bool:
+    """Whether so many public rows say too little about a model of this length to rely on their Hessian.
+
+    >>> is_few(219, 11), is_few(220, 11)
+    (True, False)
+    """
+    return rows < FEW * parameters
 
 
 def scouts(setting: AdaptiveSetting) -> int:
@@ -38,10 +55,17 @@ def scouts(setting: AdaptiveSetting) -> int:
 
 
 def look(setting: AdaptiveSetting) -> Question:
-    """The first question."""
+    """The first question: cheap, unless noise hides even a strong shift, so that a look would tell nothing."""
     owners, wanted = _look(len(setting.records))
-    share = min(setting.noise.shares, key=lambda each: abs(each - wanted))
+    share = 0 if _is_hidden(setting) else min(setting.noise.shares, key=lambda each: abs(each - wanted))
     return Question(Ask(setting.geometry.start, "gradient", share), owners)
+
+
+def _is_hidden(setting: AdaptiveSetting) -> bool:
+    """Whether all budgets together could not show a strong shift."""
+    geometry = setting.geometry
+    noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / geometry.values
+    return float(np.mean(noise)) > _STRONG * float(np.mean(np.diag(geometry.spread)))
 
 
 def kept_precision(owners: int, norm: Norm) -> float:
@@ -76,18 +100,19 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     """What is asked next, and how many owners.
 
     Owners that are alike are asked for everything, batch after batch. Owners that differ are all asked for a little
-    first, if that pays. Under a strong shift the purchases are planned.
+    first, if that pays. Under a strong shift, or if public rows are few, the purchases are planned.
     """
     if not state.told:
         return look(setting)
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
-    budget = _budget(setting, state, among.expected, strong=strong)
-    if not strong and budget.alike:
+    budget = _budget(setting, state, among, strong=strong)
+    planned = strong or is_few(setting.geometry.public.records, setting.geometry.parameters)
+    if not planned and budget.alike:
         return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
     outlook = _outlook(setting, found, theta)
-    purchase = choose(outlook, budget) if strong else _next_round(state, outlook, budget)
+    purchase = choose(outlook, budget) if planned else _next_round(state, outlook, budget)
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
     return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
@@ -124,17 +149,18 @@ def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purch
     able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
     done = sum(question.owners >= able for question in state.questions)
     wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
-    if wanted and (budget.left.size >= _ENOUGH or is_worth(wanted[0], outlook, budget)):
+    if wanted and gain(wanted[0], outlook, budget) > (_HARM if budget.left.size >= _ENOUGH else 0):
         return wanted[0]
     return Purchase("gradient", 0, able)
 
 
-def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, strong: bool) -> Budget:
+def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, strong: bool) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(setting.records), 100.0)
     for told in state.told:
         left[told.owner] -= told.ask.share
     noise, owners = setting.noise, len(setting.records)
+    most = max(state.answers(owner) for owner in range(owners))
     bought = any(told.ask.kind == "second_moments" for told in state.told)
     squares = np.zeros(owners)
     probed = strong or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
@@ -145,22 +171,23 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: float, *, str
         gradient=_precision(noise.noise_std),
         second_moments=squares,
         power=2 if noise.norm is Norm.L1 else 1,
-        among=among + 1 / float(np.mean(setting.records)),
+        among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
         fewest=scouts(setting),
-        purchases=MOST_QUESTIONS - len(state.questions),
+        purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most),
         must_look=strong and bool(squares.any()),
         alike=_is_alike(setting, among),
     )
 
 
-def _is_alike(setting: AdaptiveSetting, among: float) -> bool:
+def _is_alike(setting: AdaptiveSetting, among: Among) -> bool:
     """Whether noise hides how owners differ: then it does not matter who is asked where."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
-    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
-    noise = float(np.mean(np.asarray(setting.noise.noise_std) ** 2)) / geometry.values
-    return len(sizes) >= _ENOUGH and (among * sizes.mean() < 1 or float(np.mean(own / (own + noise))) < _HIDDEN)
+    own = (among.expected + 1 / sizes.mean()) * np.diag(geometry.spread)
+    noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
+    seen = float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
+    return len(sizes) >= _ENOUGH and (among.exceeds(_DIFFERENT / sizes.mean()) < _PERHAPS or seen < _HIDDEN)
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:
-    return np.asarray(1 / (np.asarray(stds) ** 2 + np.finfo(float).tiny))
+    return np.asarray(1 / (np.asarray(stds) ** 2 + _NO_NOISE))

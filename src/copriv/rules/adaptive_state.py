@@ -40,6 +40,10 @@ class AdaptiveState:
         """What an owner has left of its budget, in per cents."""
         return 100 - sum(told.ask.share for told in self.told if told.owner == owner)
 
+    def answers(self, owner: int) -> int:
+        """How often an owner has answered."""
+        return sum(told.owner == owner for told in self.told)
+
     def open_question(self, owner: int) -> Question | None:
         """The question of the hour, if it is not yet answered by enough, nor by this owner."""
         if not self.questions:

@@ -110,7 +110,8 @@ class Difference:
 def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
-    Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten.
+    Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten; without a shift of
+    gradients there is hardly one of Hessians.
     """
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
@@ -120,9 +121,12 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     places = np.log10(np.where(BETAS > 0, BETAS, _NOTHING))
     second = -0.5 * ((places - centres[:, None] - _CENTRE) / _DECADES) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
+    second[0] += math.log(1 - _SAME_HESSIAN)
+    second[0, 0] = np.logaddexp(second[0, 0], math.log(_SAME_HESSIAN))
     return np.asarray(first[:, None] + second)
 
 
+_SAME_HESSIAN = 0.9
 _FALL, _NOTHING, _CENTRE, _DECADES = 0.2, 10**-4.5, 0.2, 1.1
 
 
@@ -300,7 +304,7 @@ def _truncated_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
 
     ratio = np.maximum(mean / deviation, _FURTHEST)
     density = np.exp(-0.5 * ratio**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(ratio))
-    return np.asarray(mean + deviation * density)
+    return np.asarray(deviation * (ratio + density))
 
 
 def gradient_left(difference: Difference, geometry: PublicGeometry, records: float, place: FloatArray) -> FloatArray:

@@ -120,10 +120,10 @@ class Among:
 
 
 def difference_among(groups: Sequence[Evidence], spreads: Sequence[FloatArray]) -> Among:
-    """From how far apart answers to the same question lie; large differences are rare."""
+    """From how far apart answers to the same question lie; before, every κ of the grid is as likely as another."""
     likelihood = np.zeros(_GRID.size)
     for one, spread in zip(groups, spreads, strict=True):
-        likelihood += _likelihoods(one, spread) / 2 - np.log1p(_GRID * one.records.mean()) / len(groups)
+        likelihood += _likelihoods(one, spread) / 2
     chances = np.exp(likelihood - likelihood.max())
     return Among(chances / chances.sum())
 

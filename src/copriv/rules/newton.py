@@ -32,7 +32,8 @@ from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.protocol.terms import Terms
-from copriv.rules.adaptive_newton import KINDS, MOST_ANSWERS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
 from copriv.rules.public_moments import PublicMoments

@@ -110,9 +110,11 @@ class _Stage:
 
 
 def choose(everything: Outlook, budget: Budget) -> Purchase:
-    """The first purchase of the best plan."""
+    """The first purchase of the best plan; of nobody if nobody has anything left."""
     outlook = everything.likely()
     rest = Purchase("gradient", 0, int(np.sum(budget.left > 0)))
+    if rest.owners == 0:
+        return rest
     whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
     start = _Stage(outlook.gradient, outlook.openness, whole, rest.owners)
     best, least = rest, float(outlook.chances @ _log_cost(_finish(start, outlook, budget), outlook))
@@ -128,14 +130,14 @@ def choose(everything: Outlook, budget: Budget) -> Purchase:
     return best
 
 
-def is_worth(purchase: Purchase, everything: Outlook, budget: Budget) -> bool:
-    """Whether a purchase before the rest lowers the expected cost."""
+def gain(purchase: Purchase, everything: Outlook, budget: Budget) -> float:
+    """By how much a purchase before the rest lowers the expected logarithm of the cost."""
     outlook = everything.likely()
     whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
     start = _Stage(outlook.gradient, outlook.openness, whole, float(np.sum(budget.left > 0)))
     stage = _after(purchase, start, outlook, budget)
     now, later = (_log_cost(_finish(each, outlook, budget), outlook) for each in (start, stage))
-    return float(outlook.chances @ (now - later)) > _WORTH_A_STOP
+    return float(outlook.chances @ (now - later))
 
 
 def _continue(first: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:

@@ -3,6 +3,9 @@
 The expected private fitness at θ is, up to a constant, f_pub(θ) + tᵀδ + ½δᵀBδ with δ = θ − θ_0. For the squared loss
 it is quadratic, and its minimiser in the box is exact. Otherwise Newton's method is used, with eigenvalues kept away
 from 0 (relative to the public Hessian) and halved steps.
+
+Huber's loss has bounded slopes: far from θ_0 the public fitness grows too slowly to balance a strong tilt, and the
+minimiser would lie on the border of the box. So the model goes at most twice as far as the quadratic at θ_0 has it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ _MOST_STEPS = 30
 _STILL = 1e-10
 _FLATTEST = 0.02
 _SHORTEST = 1e-6
+_REACH = 2.0
 # Keeps a Hessian of very unequal directions positive in double precision.
 _ROUNDING = 1e-14
 
@@ -27,12 +31,24 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
     inverse = geometry.unwhiten
     tilt = inverse.T @ intercept
     bend = inverse.T @ (hessian - np.eye(hessian.shape[0])) @ inverse
-    limit = geometry.objective.limit
-    if isinstance(geometry.objective.loss, SquaredLoss):
+    objective, start = geometry.objective, geometry.start
+    if isinstance(objective.loss, SquaredLoss):
         whole = inverse.T @ hessian @ inverse
         whole = (whole + whole.T) / 2 + _ROUNDING * np.trace(whole) * np.eye(tilt.size)
-        return geometry.objective.project(geometry.start + bounded_step(limit, geometry.start, tilt, whole))
-    return _descend(geometry, tilt, (bend + bend.T) / 2)
+        # The public gradient is not 0 where the public model lies on the border of the box.
+        gradient = objective.gradient(geometry.public, start) + tilt
+        return objective.project(start + bounded_step(objective.limit, start, gradient, whole))
+    return _within_reach(geometry, _descend(geometry, tilt, (bend + bend.T) / 2), intercept, hessian)
+
+
+def _within_reach(
+    geometry: PublicGeometry, theta: FloatArray, intercept: FloatArray, hessian: FloatArray
+) -> FloatArray:
+    """The model, or one on the way to it that is only so far from the public one."""
+    place = geometry.place(theta)
+    slope = geometry.whiten.T @ geometry.objective.gradient(geometry.public, geometry.start) + intercept
+    length, reach = float(np.linalg.norm(place)), _REACH * float(np.linalg.norm(np.linalg.solve(hessian, slope)))
+    return theta if length <= reach else geometry.objective.project(geometry.model(place * reach / length))
 
 
 def _descend(geometry: PublicGeometry, tilt: FloatArray, bend: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ from copriv.rules.setting import NoiseModel
 from copriv.runtime.events import Answered, Met, Progress, Refused
 from copriv.runtime.network_events import Began, Finished, TellNetwork
 from copriv.runtime.network_events import Expelled as ExpelledNow
+from copriv.runtime.oracle import Oracle
 from copriv.schedule.trace import Trace
 from copriv.transport.nats_learner import NatsLearner
 
@@ -96,6 +97,7 @@ class Trainer:
         """Train until the study ends, or (None) until somebody is caught lying."""
         left = self._left()
         learning, horizon = self._learning(left), self._horizon(left)
+        oracle = Oracle(learning.rule, self.tell, [])
         for iteration in self._iterations(learning, horizon, trouble):
             refusal = iteration.refusal
             if refusal is not None and refusal.reason == "garbage":
@@ -106,8 +108,10 @@ class Trainer:
             if isinstance(iteration.reply, Answer):
                 keep_receipt(self.receipts, left, iteration.reply)
             self._tell_of(iteration)
+            oracle.see(iteration.state)
             trouble.count(iteration.query.owner, "answer" if refusal is None else refusal.reason)
             self.tell(Progress(_STAGE, iteration.number, horizon))
+        oracle.end()
         return learning
 
     def _tell_of(self, iteration: Iteration[Any]) -> None:

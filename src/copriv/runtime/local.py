@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from copriv.entropy import seeded
+from copriv.forecast.foresight import Foreseen
 from copriv.learner.learner import Iteration, Position, Session, train
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
@@ -73,7 +74,7 @@ def run(
 class Watch:
     """Remembers what to show of a run: the model at some iterations, who refused why, and who was asked for what.
 
-    `asked` has kind and share of each answer, by the owner's name.
+    `asked` has kind and share of each answer, by the owner's name; `foreseen` what was expected on the way.
     """
 
     horizon: int
@@ -81,6 +82,7 @@ class Watch:
     models: dict[int, FloatArray] = field(default_factory=dict)
     refusals: list[tuple[str, str]] = field(default_factory=list)
     asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    foreseen: list[Foreseen] = field(default_factory=list)
 
     def keeps(self, number: int) -> bool:
         """Whether the model of an iteration is to be shown."""

@@ -32,12 +32,13 @@ from copriv.runtime.local import Consortium, Findings, Watch, assemble, measure,
 from copriv.runtime.local_dataset import DatasetSpending, charge, check_payment
 from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
-from copriv.runtime.local_load import Sources, has_data, settle_public_rows, tell_reading
+from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, tell_reading
 from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
 from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
 from copriv.runtime.local_spec import check_request, make_spec
 from copriv.runtime.local_study import add_public_rows, open_study, settle
+from copriv.runtime.oracle import Oracle
 from copriv.vectors import FloatArray
 
 
@@ -65,6 +66,11 @@ class Job:
     def noise(self) -> Noise:
         """Secure on records; seeded in a simulation."""
         return "seeded" if self.request.simulate else "secure"
+
+    @property
+    def rows_from_elsewhere(self) -> bool:
+        """Whether the public rows are not some of the very table that is learnt from."""
+        return has_public(self.request, self.sources) or self.request.study is not None
 
     @property
     def on_record(self) -> bool:
@@ -162,6 +168,7 @@ def run_local(job: Job) -> LocalRun:
     job, intake, study = prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
+    _tell_of_shifts(job, study)
     words = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
     if words is not None:
         job.tell(Warned(words))
@@ -175,6 +182,13 @@ def run_local(job: Job) -> LocalRun:
     seconds = round(time.perf_counter() - started, 3)
     job.tell(Done(len(study.trace), len(watch.refusals), str(job.folder or "")))
     return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, seconds)
+
+
+def _tell_of_shifts(job: Job, study: TrainingPlan) -> None:
+    """What is predicted if the public rows are of another population; rows of the very same table are not."""
+    candidate = study.candidate
+    if candidate is not None and job.rows_from_elsewhere and (ends := candidate.forecast.elsewhere) is not None:
+        job.tell(Note(f"that is if the public rows fit; if they come from elsewhere, ψ up to {ends[1]:.2g} (95 %)"))
 
 
 def _seed_before(job: Job) -> int | None:
@@ -295,13 +309,16 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
                 watch.note(entry.owner, entry.kind, entry.share)
     model = study.rule.model(study.rule.begin() if position is None else position.state)
     name = "simulation" if checkpoint is None else checkpoint.run
+    oracle = Oracle(study.rule, job.tell, watch.foreseen)
     for iteration in run(consortium, study, name, position):
         if checkpoint is not None:
             checkpoint.save(study.rule, iteration, keep_model=watch.keeps(iteration.number))
         model = study.rule.model(iteration.state)
         watch.see(iteration, model)
         _tell_meeting(job.tell, iteration)
+        oracle.see(iteration.state)
         job.tell(Progress("training, meeting by meeting", iteration.number, total))
+    oracle.end()
     if checkpoint is not None:
         checkpoint.close()
     return watch, model

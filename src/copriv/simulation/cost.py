@@ -2,7 +2,8 @@
 
 Runs that ask an owner at the same model share one reading of its records, as public Newton's do at their first
 question; the others share a reading too, model by model. Only the noise differs between runs, and the order in which
-owners are met: every owner once in random order, as many times as it answers.
+owners are met: every owner once in random order, as many times as it answers. A rule that chooses from a menu is run
+one training after the other, and exact answers are kept for the next.
 """
 
 from __future__ import annotations
@@ -14,20 +15,24 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from copriv.entropy import seeded
+from copriv.errors import BadInput
+from copriv.losses.moments import pack_second_moments, second_moment_count
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import clipped_average_gradients
+from copriv.losses.passes import clipped_average_gradient, clipped_average_gradients
 from copriv.losses.sample import Sample
-from copriv.privacy.calibration import mechanism_norm
+from copriv.privacy.calibration import calibrate, mechanism_norm
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
-from copriv.privacy.sensitivity import of_average_gradient
+from copriv.privacy.sensitivity import of_average_gradient, of_second_moments
 from copriv.protocol.commitment import calibrate_gradients
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule, Ask, ChoosingRule
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
 
 State = TypeVar("State")
+# So many exact answers are kept for the next training of a rule that chooses.
+_KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,10 +74,17 @@ class SimulatedNoise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How owners protect answers: the norm of their clip, and the noise for so many records, such a clip, K answers."""
+    """How owners protect answers.
+
+    Args:
+        norm: of their clip.
+        noise: for so many records, such a clip, K answers.
+        second_moments: for so many records, of second moments for a whole budget; None if there is no menu.
+    """
 
     norm: Norm
     noise: Callable[[int, float, int], SimulatedNoise]
+    second_moments: Callable[[int], SimulatedNoise] | None = None
 
     def of(self, records: Sequence[int], clip: float, answers: int) -> list[SimulatedNoise]:
         """The noise of each owner."""
@@ -87,7 +99,13 @@ def promised(guarantee: Guarantee, parameters: int) -> Protection:
         size = {"records": records, "parameters": parameters}
         return calibrate_gradients(guarantee, clip=clip, answers=answers, **size).mechanism
 
-    return Protection(mechanism_norm(guarantee), noise)
+    def second_moments(records: int) -> SimulatedNoise:
+        sensitivity = of_second_moments(row_norm=1.0, records=records, parameters=parameters, norm=norm)
+        numbers = second_moment_count(parameters)
+        return calibrate(guarantee, answers=1, sensitivity=sensitivity, parameters=numbers).mechanism
+
+    norm = mechanism_norm(guarantee)
+    return Protection(norm, noise, second_moments)
 
 
 def radial(epsilon: float, parameters: int) -> Protection:
@@ -101,12 +119,15 @@ def radial(epsilon: float, parameters: int) -> Protection:
 
 
 def simulate_rule(
-    rule: Rule[State], scene: Scene, protection: Protection, *, clip: float, answers: int, runs: int, seed: int
+    rule: AnyRule[State], scene: Scene, protection: Protection, *, clip: float, answers: int, runs: int, seed: int
 ) -> list[State]:
-    """The final state of every run, after so many answers of each owner."""
+    """The final state of every run, after so many answers of each owner; of a rule that chooses, at most so many."""
     orders, stream = seeded(seed, "orders"), seeded(seed, "noise")
-    noise = protection.of(scene.records, clip, answers)
     met = np.stack([_order(len(scene.samples), answers, orders) for _ in range(runs)])
+    if isinstance(rule, ChoosingRule):
+        reader = _MenuReader.of(scene, protection, clip)
+        return [_choose(rule, reader, order, stream) for order in met]
+    noise = protection.of(scene.records, clip, answers)
     states = [rule.begin() for _ in range(runs)]
     for k in range(met.shape[1]):
         for owner in np.unique(met[:, k]).tolist():
@@ -116,6 +137,59 @@ def simulate_rule(
                 answer = noise[owner].simulate_noise(SimulatedVector(exact), stream)
                 states[r] = rule.absorb(states[r], owner, answer)
     return states
+
+
+def _choose(rule: ChoosingRule[State], reader: _MenuReader, met: IntArray, stream: np.random.Generator) -> State:
+    """One training of a rule that chooses from a menu; a meeting at which nothing is asked passes."""
+    state = rule.begin()
+    for owner in met.tolist():
+        ask = rule.ask(state, owner)
+        if ask is not None:
+            state = rule.learn(state, owner, reader.answer(owner, ask, stream), ask)
+    return state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MenuReader:
+    """Owners that answer what a menu allows; exact answers are kept, as trainings begin alike."""
+
+    scene: Scene
+    clip: float
+    norm: Norm
+    gradients: list[SimulatedNoise]
+    second_moments: list[SimulatedNoise]
+    kept: dict[tuple[int, str, bytes], FloatArray]
+
+    @classmethod
+    def of(cls, scene: Scene, protection: Protection, clip: float) -> _MenuReader:
+        """With the noise of whole budgets."""
+        if protection.second_moments is None:
+            raise BadInput(
+                "a rule that chooses from a menu, and noise for none", remedy="use the noise of a promise: promised()"
+            )
+        squares = {size: protection.second_moments(size) for size in set(scene.records)}
+        gradients = protection.of(scene.records, clip, 1)
+        return cls(scene, clip, protection.norm, gradients, [squares[size] for size in scene.records], {})
+
+    def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
+        """What an owner says: noise grows as the share falls."""
+        part = 100 / ask.share
+        factor = part if self.norm is Norm.L1 else part**0.5
+        noise = (self.second_moments if ask.kind == "second_moments" else self.gradients)[owner]
+        return factor * noise.simulate_noise(SimulatedVector(self._exact(owner, ask) / factor), stream)
+
+    def _exact(self, owner: int, ask: Ask) -> FloatArray:
+        asked = owner, ask.kind, ask.theta.tobytes()
+        if asked not in self.kept:
+            if len(self.kept) >= _KEPT:
+                self.kept.clear()
+            self.kept[asked] = self._read(self.scene.samples[owner], ask)
+        return self.kept[asked]
+
+    def _read(self, sample: Sample, ask: Ask) -> FloatArray:
+        if ask.kind == "second_moments":
+            return pack_second_moments(sample, self.norm)
+        return clipped_average_gradient(self.scene.objective.loss, sample, ask.theta, self.clip, self.norm)
 
 
 def _order(owners: int, answers: int, stream: np.random.Generator) -> IntArray:

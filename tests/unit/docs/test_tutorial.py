@@ -114,7 +114,7 @@ def test_what_the_text_claims_holds(walked):
     told = json.loads((folder / "rehearsal" / "run.json").read_text())
     assert told["relative_fitness"] < told["alone"]["median"]
     assert told["alone"]["gaining"] >= 8
-    assert all(entry["epsilon"] <= 1 and entry["answers"] == 1 for entry in told["spent"])
+    assert all(entry["epsilon"] <= 1 and 1 <= entry["answers"] <= 5 for entry in told["spent"])
     by_name = {step.command[1]: step.text for step in steps}
     assert "Join: the joint model should beat" in by_name["forecast"]
     [runner_up] = [line for line in by_name["plan"].splitlines() if "runner-up" in line]
