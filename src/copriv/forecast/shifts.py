@@ -29,6 +29,8 @@ from copriv.vectors import FloatArray, Norm
 
 # The chance that a public file from elsewhere is of the same population after all, and the largest α thought of.
 _UNSHIFTED, _UNSHIFTED_HERE, _LARGEST = 0.05, 0.9, 1.0
+# The least distance, as a share of what sampling makes.
+_NEAREST = 1e-9
 # α beyond which public rows do not fit, and how sure one has to be to say so.
 MISFIT, SURE = 0.03, 0.8
 # Shares of what the public model costs that are never learnt, and the chance of each.
@@ -92,7 +94,8 @@ def given_distance(squared: float, sampling: float, wobble: float) -> FloatArray
 
     shape = 1 / wobble**2
     means = sampling + ALPHAS
-    likelihood = gamma.logpdf(squared, shape, scale=means / shape)
+    # A distance of 0 (its records are the public rows) has no density; ratios of densities near it do.
+    likelihood = gamma.logpdf(max(squared, _NEAREST * sampling), shape, scale=means / shape)
     chances = from_elsewhere(_UNSHIFTED_HERE) * np.exp(likelihood - likelihood[ALPHAS <= _LARGEST].max())[:, None]
     return np.asarray(chances / chances.sum())
 

@@ -136,3 +136,10 @@ def test_rules_that_do_not_look_foresee_nothing():
     oracle.end()
     assert (told, kept) == ([], [])
     assert not is_worth_telling(0)
+
+
+def test_records_that_are_the_public_rows_themselves_are_as_near_as_can_be():
+    """A distance of 0 has no density; what is said of it is what is said just above it."""
+    at_zero, near = (given_distance(squared, 0.005, 0.8) for squared in (0.0, 1e-10))
+    np.testing.assert_allclose(at_zero, near, rtol=1e-6)
+    assert at_zero[0].sum() > 0.9
