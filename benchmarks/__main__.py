@@ -27,6 +27,7 @@ OPTIONAL = {
     "ablation",
     "calibration",
     "coverage",
+    "few_rows",
     "limits",
     "planning",
     "prototype",

@@ -120,7 +120,7 @@ def scenes_of(source: Source, seed: int) -> Iterator[tuple[str, Scene]]:
     intake = read(source, seed)
     if intake is None:
         return
-    if source != BANKS:
+    if source.name != BANKS.name:
         yield source.name, make_scene(intake.public, [owner.sample for owner in intake.owners])
         return
     for owners, records in BLOCKS:

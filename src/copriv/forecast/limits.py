@@ -29,10 +29,10 @@ from copriv.forecast.newton import STEP, draw_out, kept, ladder, tail_knots
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.staircase import Body, radial_variance, staircase_variance
-from copriv.losses.passes import record_slopes
 from copriv.privacy.accounting import Accountant, allowed_rho
 from copriv.privacy.guarantee import NANO, Guarantee
 from copriv.rules.evidence import Evidence, pool
+from copriv.rules.left_out import left_out_slopes
 from copriv.vectors import FloatArray
 
 # A direction in which clipped gradients hardly vary is no direction, as for `rules.public_moments`.
@@ -200,9 +200,10 @@ class _Problem:
 def clipped_moments(evidence: PublicEvidence, body: Body, clips: Sequence[float] | None = None) -> list[ClippedMoments]:
     """What public rows tell under these clips into a body; without any, under a ladder of them."""
     sample, objective = evidence.sample, evidence.objective
-    gradients = np.asarray(sample.columns * record_slopes(objective.loss, sample, evidence.start))
+    hessian = objective.curvature(sample, evidence.start)
+    gradients = np.asarray(sample.columns * left_out_slopes(objective, sample, evidence.start, hessian))
     lengths = body.lengths(gradients)
-    curvature, directions = np.linalg.eigh(objective.curvature(sample, evidence.start))
+    curvature, directions = np.linalg.eigh(hessian)
     roots = np.sqrt(np.maximum(curvature, _SINGULAR * curvature[-1]))
     whitened = (directions / roots).T @ (gradients - gradients.mean(axis=1, keepdims=True))
     clips = ladder(lengths, _SHORTEST) if clips is None else clips

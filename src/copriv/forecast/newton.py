@@ -21,6 +21,7 @@ the noise of its two ends differs by up to four times in variance, and the few r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,9 +30,9 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import gradient_norms
 from copriv.losses.sample import Sample
 from copriv.rules.evidence import Evidence, pool
+from copriv.rules.left_out import left_out_lengths
 from copriv.rules.public_moments import PublicMoments
 from copriv.vectors import FloatArray, Norm
 
@@ -39,7 +40,11 @@ from copriv.vectors import FloatArray, Norm
 ANSWERS = (1, 2)
 # Clips go from this quantile of public gradients to two steps beyond the longest, at most so many, each so much longer.
 _SHORTEST, STEP, _MOST_CLIPS = 0.8, 1.25, 30
-_TAIL = (0.99, 0.999)
+# How fast the tail falls is seen between these quantiles; of fewer than 1,000 rows it is that of the longest ten,
+# but of no more than this share of the rows.
+_TAIL, _TAIL_ROWS, _WIDEST_TAIL = (0.99, 0.999), 10, 0.2
+# The longest of few rows is not long: clips go two more steps beyond it for every factor of ten below so many rows.
+_MANY = 1000
 # What a clip blunts of a shift is mended by later answers, but for this share.
 _BLUNT = 0.1
 
@@ -174,7 +179,7 @@ def _outlooks(
     public: Sample, objective: Objective, norm: Norm, theta: FloatArray, wanted: Sequence[float] | None
 ) -> list[tuple[float, PublicMoments, float]]:
     """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
-    lengths = gradient_norms(objective.loss, public, theta, norm)
+    lengths = left_out_lengths(objective, public, theta, norm)
     clips = ladder(lengths) if wanted is None else wanted
     places = {*clips, *tail_knots(lengths)}
     outlooks = {clip: PublicMoments.of(public, objective, clip, norm, theta) for clip in places}
@@ -184,7 +189,9 @@ def _outlooks(
 
 def tail_knots(lengths: FloatArray) -> list[float]:
     """The two clips whose difference tells how fast what is hidden falls."""
-    return [_digits(float(clip)) for clip in np.quantile(lengths, _TAIL)]
+    rows = lengths.size
+    last = (min(_TAIL[0], 1 - min(_TAIL_ROWS / rows, _WIDEST_TAIL)), min(_TAIL[1], 1 - 1 / rows))
+    return [_digits(float(clip)) for clip in np.quantile(lengths, last)]
 
 
 def draw_out(unexplained: Mapping[float, float], lengths: FloatArray) -> dict[float, float]:
@@ -198,7 +205,8 @@ def draw_out(unexplained: Mapping[float, float], lengths: FloatArray) -> dict[fl
 def ladder(lengths: FloatArray, quantile: float = _SHORTEST) -> list[float]:
     """Clips from short to long, by equal factors; the shortest is about this quantile of the lengths."""
     shortest, longest = np.quantile(lengths, quantile), np.max(lengths)
-    clips = longest * STEP ** np.arange(2.0, 2 - _MOST_CLIPS, -1)
+    beyond = 2 + math.ceil(2 * math.log10(max(_MANY / lengths.size, 1)))
+    clips = longest * STEP ** np.arange(beyond, beyond - _MOST_CLIPS, -1.0)
     return sorted({_digits(float(clip)) for clip in clips if clip * STEP >= shortest})
 
 

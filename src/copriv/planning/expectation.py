@@ -14,6 +14,7 @@ from copriv.forecast.forecast import Forecast
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.statistics import expect_statistics
+from copriv.planning.few_rows import about_few_rows
 from copriv.planning.outside import expect_outside
 from copriv.planning.public_simulation import simulate_on_public
 
@@ -39,7 +40,12 @@ def expect(setting: Setting, evidence: PublicEvidence | None, seed: int) -> Fore
 
 
 def with_standard_error(draft: Forecast, setting: Setting, evidence: PublicEvidence | None, seed: int) -> Forecast:
-    """The same with what a finite public sample leaves open, found by leaving out a group of rows after another."""
+    """The same with what a finite public sample leaves open, found by leaving out a group of rows after another.
+
+    Where public rows are few, that is said.
+    """
+    words = about_few_rows(None if evidence is None else evidence.sample, setting.terms.rule)
+    draft = draft if words is None else replace(draft, caveats=(words, *draft.caveats))
     if evidence is None or setting.terms.rule not in _KNOWN:
         return draft
     if not evidence.enough:

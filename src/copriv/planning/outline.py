@@ -13,6 +13,7 @@ from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
+from copriv.planning.few_rows import require_more_rows
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import TrainingSpec, require_one_each, require_sensible
 from copriv.planning.tuning import choose_limit
@@ -80,13 +81,14 @@ class Outline:
         return tuple(availability(self.spec.rates or (1.0,) * len(self.records)).tolist())
 
     def require_public(self, rule: str) -> PublicEvidence:
-        """What the public rows say, which this rule cannot do without."""
+        """What the public rows say, which this rule cannot do without: more of them than numbers in a model."""
         if self.evidence is None:
             raise BadInput(
                 f"the rule {rule!r} without public rows",
                 remedy="give public rows, or --rule statistics, or --rule averaged with --step and --clip",
                 value=rule,
             )
+        require_more_rows(self.evidence.sample, rule)
         return self.evidence
 
     def setting(self, rule: str, answers: tuple[int, ...], *, clip: float, step: float, horizon: int = 0) -> Setting:

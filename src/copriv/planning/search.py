@@ -13,6 +13,7 @@ from copriv.errors import BadInput
 from copriv.forecast.setting import Setting
 from copriv.planning.candidate import Candidate
 from copriv.planning.expectation import expect, with_standard_error
+from copriv.planning.few_rows import are_too_few
 from copriv.planning.outline import Outline
 from copriv.planning.screen import SCREENED, outclassed
 from copriv.planning.settle import settle, settle_terms
@@ -78,15 +79,18 @@ def _rules(outline: Outline) -> Sequence[str]:
     rule, squared = outline.spec.meant_rule, outline.spec.loss == "squared"
     if rule != "auto":
         return (resolve(rule).name,)
-    if outline.evidence is not None:
+    if outline.evidence is not None and not (squared and are_too_few(outline.evidence.sample)):
         return RULES if squared else tuple(rule for rule in RULES if rule != "statistics")
-    if not squared:
-        raise BadInput(
-            f"the {outline.spec.loss} loss without public rows",
-            remedy="give public rows, or --rule averaged with --step and --clip",
-            value=outline.spec.loss,
-        )
-    return ("statistics",)
+    if squared:
+        return ("statistics",)
+    if resolve("newton").has_menu(outline.parameters, outline.spec.answers):
+        return ("newton",)
+    raise BadInput(
+        f"the {outline.spec.loss} loss without public rows, for {outline.parameters} parameters and a settled "
+        "number of answers",
+        remedy="give public rows, leave --answers out, or --rule averaged with --step and --clip",
+        value=outline.spec.loss,
+    )
 
 
 def _ordered(found: Sequence[Candidate]) -> list[Candidate]:

@@ -28,6 +28,7 @@ from copriv.rules.paper import PaperRule, step_from_rho
 from copriv.rules.registry import resolve
 from copriv.rules.statistics import StatisticsRule
 from copriv.schedule.poisson import likely_answers
+from copriv.vectors import Norm
 
 _AVERAGED_ANSWERS = 30
 
@@ -102,15 +103,27 @@ def settle_statistics(outline: Outline) -> Setting:
 def settle_newton(outline: Outline) -> Setting:
     """Public Newton: with a menu, the clip with the least expected ψ over shifts.
 
-    Without one, the clip and the number of answers with the least expected ψ, of those that are not settled.
+    Without one, the clip and the number of answers with the least expected ψ, of those that are not settled. Without
+    public rows there has to be a menu (`rules.learned_curvature`), and the clip is the longest gradient, at most 1.
     """
-    spec, evidence, owners = outline.spec, outline.require_public(NewtonRule.name), len(outline.records)
+    spec, owners = outline.spec, len(outline.records)
     draft = outline.setting(NewtonRule.name, (1,) * owners, clip=1.0, step=0.0)
+    if outline.evidence is None and draft.terms.shares:
+        clip = spec.clip or min(_longest(draft.terms, draft.norm), 1.0)
+        return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)
+    evidence = outline.require_public(NewtonRule.name)
     if draft.terms.shares:
         clip = spec.clip or evidence.newton(draft.norm).best_clip(draft.records, draft.unit_noise, chances_of_shifts())
         return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)
     best = best_newton(draft, evidence, ANSWERS if spec.answers is None else (spec.answers,), spec.clip)
     return outline.setting(NewtonRule.name, (best.answers,) * owners, clip=best.clip, step=0.0)
+
+
+def _longest(terms: Terms, norm: Norm) -> float:
+    """The longest gradient that any record could have."""
+    return terms.objective().gradient_bound(
+        row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
+    )
 
 
 def settle_terms(outline: Outline, terms: Terms) -> Setting:

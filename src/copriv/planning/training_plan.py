@@ -24,6 +24,7 @@ from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
 from copriv.records.load import Intake
 from copriv.rules.adaptive_newton import AdaptiveNewton
+from copriv.rules.learned_curvature import LearnedCurvature
 from copriv.rules.newton import NewtonRule
 from copriv.rules.registry import resolve
 from copriv.rules.rule import AnyRule
@@ -102,8 +103,14 @@ def _rule(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...
     return build_outside(setting, NoiseModel.of(commitments, public))
 
 
-def _newton(outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]) -> NewtonRule | AdaptiveNewton:
-    evidence, objective = outline.require_public(NewtonRule.name), setting.terms.objective()
+def _newton(
+    outline: Outline, setting: Setting, commitments: tuple[Commitment, ...]
+) -> NewtonRule | AdaptiveNewton | LearnedCurvature:
+    objective = setting.terms.objective()
+    if outline.evidence is None and setting.terms.shares:
+        noise = NoiseModel.of(commitments, None)
+        return LearnedCurvature(setting.terms.parameters, objective, setting.records, noise)
+    evidence = outline.require_public(NewtonRule.name)
     if setting.terms.shares:
         noise = NoiseModel.of(commitments, evidence.sample)
         return AdaptiveNewton.of(evidence.sample, objective, records=setting.records, noise=noise, start=evidence.model)

@@ -9,6 +9,7 @@ import msgspec
 
 from copriv.forecast.foresight import Foreseen
 from copriv.owner.owner import account_of
+from copriv.planning.few_rows import about_few_rows
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
 from copriv.protocol.commitment import weakest
@@ -138,12 +139,18 @@ def figures(run: LocalRun) -> Figures:
         terms=terms.digest(),
         refused=len(run.watch.refusals),
         run_folder=str(run.job.folder or ""),
-        notices=list(run.intake.notices),
+        notices=_notices(run),
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
         **_foretold(run),
     )
+
+
+def _notices(run: LocalRun) -> list[str]:
+    """What was noted while reading, and that public rows are few."""
+    few = about_few_rows(run.intake.public, run.study.terms.rule)
+    return [*run.intake.notices, *([few] if few else [])]
 
 
 def _foretold(run: LocalRun) -> dict[str, Any]:

@@ -68,14 +68,14 @@ def _pooled(
     geometry, theta = setting.geometry, group[0].ask.theta
     own = float(spread.mean()) * (1 / evidence.records + among)
     noise = evidence.variances.mean(axis=1)
-    weights = _weights(evidence.records, own, noise)
+    weights = pooling_weights(evidence.records, own, noise)
     tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
     variance = tails * (weights**2 @ evidence.variances) + geometry.clipping_doubt(theta) ** 2
     aside = _aside(setting, [told.owner for told in group], weights, among)
     return Observation(geometry.place(theta), weights @ evidence.deviations, variance, aside)
 
 
-def _weights(records: FloatArray, own: FloatArray, noise: FloatArray) -> FloatArray:
+def pooling_weights(records: FloatArray, own: FloatArray, noise: FloatArray) -> FloatArray:
     """Of owners that differ by `own` and answer with `noise`, to learn of their average by records."""
     precise, sized, kept = 1 / (own + noise), records / records.sum(), own / (own + noise)
     return np.asarray(precise / precise.sum() * (1 - sized @ kept) + sized * kept)
@@ -124,7 +124,7 @@ def _hessian(setting: AdaptiveSetting, state: AdaptiveState, among: float) -> He
     records = np.asarray([setting.records[owner] for owner in owners], dtype=np.float64)
     noise = np.asarray([setting.noise.std_of(one.owner, one.ask) for one in told]) ** 2
     scale = float(np.median(geometry.unevenness / geometry.hessian_noise(1.0)))
-    weights = _weights(records, scale * (1 / records + among), noise)
+    weights = pooling_weights(records, scale * (1 / records + among), noise)
     moments = unpack_second_moments(
         weights @ np.stack([one.values for one in told]), geometry.parameters, geometry.norm
     )

@@ -17,6 +17,8 @@ from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
 
+# Of fewer public rows than so many times the parameters the Hessian is too uncertain to rely on: purchases are planned.
+FEW = 20
 # To all owners together, and the most answers of one owner: the last of them takes all that it has left.
 MOST_QUESTIONS, MOST_ANSWERS = 7, 5
 # The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
@@ -36,6 +38,15 @@ _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
+
+
+def is_few(rows: int, parameters: int) -> bool:
+    """Whether so many public rows say too little about a model of this length to rely on their Hessian.
+
+    >>> is_few(219, 11), is_few(220, 11)
+    (True, False)
+    """
+    return rows < FEW * parameters
 
 
 def scouts(setting: AdaptiveSetting) -> int:
@@ -89,7 +100,7 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     """What is asked next, and how many owners.
 
     Owners that are alike are asked for everything, batch after batch. Owners that differ are all asked for a little
-    first, if that pays. Under a strong shift the purchases are planned.
+    first, if that pays. Under a strong shift, or if public rows are few, the purchases are planned.
     """
     if not state.told:
         return look(setting)
@@ -97,10 +108,11 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     theta = model_of(setting, state)
     strong = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
     budget = _budget(setting, state, among, strong=strong)
-    if not strong and budget.alike:
+    planned = strong or is_few(setting.geometry.public.records, setting.geometry.parameters)
+    if not planned and budget.alike:
         return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
     outlook = _outlook(setting, found, theta)
-    purchase = choose(outlook, budget) if strong else _next_round(state, outlook, budget)
+    purchase = choose(outlook, budget) if planned else _next_round(state, outlook, budget)
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
     return Question(Ask(theta, "gradient", purchase.share), purchase.owners)

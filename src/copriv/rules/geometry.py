@@ -14,8 +14,9 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import average_gradient, clipped_average_gradient, record_curvatures, record_slopes
+from copriv.losses.passes import average_gradient, clipped_average_gradient, record_curvatures
 from copriv.losses.sample import Sample
+from copriv.rules.left_out import left_out_slopes
 from copriv.vectors import FloatArray, Norm, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
@@ -68,7 +69,7 @@ class PublicGeometry:
         curvature = objective.curvature(public, theta)
         values, basis = _eigen(curvature)
         whiten = basis / np.sqrt(values)
-        full, clipped, spared = _gradients(public, objective, theta, clip, norm)
+        full, clipped, spared = _gradients(public, objective, (theta, curvature), clip, norm)
         within = whiten.T @ _covariance(clipped, clipped) @ whiten
         across = whiten.T @ _covariance(full, clipped) @ whiten
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
@@ -135,10 +136,14 @@ class PublicGeometry:
 
 
 def _gradients(
-    public: Sample, objective: Objective, theta: FloatArray, clip: float, norm: Norm
+    public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record."""
-    slopes = record_slopes(objective.loss, public, theta)
+    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record.
+
+    `model` is θ_0 and A; each record is judged by the model of the others.
+    """
+    theta, curvature = model
+    slopes = left_out_slopes(objective, public, theta, curvature)
     lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
     full = public.columns * slopes
     spared = record_curvatures(objective.loss, public, theta) * (lengths <= clip)

@@ -19,8 +19,9 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import record_curvatures, record_slopes
+from copriv.losses.passes import record_curvatures
 from copriv.losses.sample import Sample
+from copriv.rules.left_out import left_out_slopes
 from copriv.vectors import FloatArray, Norm, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
@@ -65,8 +66,8 @@ class PublicMoments:
     ) -> PublicMoments:
         """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
-        full, clipped, spared = _gradients(public, objective, theta, clip, norm)
         curvature = objective.curvature(public, theta)
+        full, clipped, spared = _gradients(public, objective, (theta, curvature), clip, norm)
         across, within = _covariance(full, clipped), _covariance(clipped, clipped)
         values, basis = np.linalg.eigh(within)
         spread = np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST))
@@ -90,10 +91,14 @@ class PublicMoments:
 
 
 def _gradients(
-    public: Sample, objective: Objective, theta: FloatArray, clip: float, norm: Norm
+    public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """∇ℓ of every record, the same clipped, and ℓ″x of the records that the clip spares (parameters × records)."""
-    slopes = record_slopes(objective.loss, public, theta)
+    """∇ℓ of every record, the same clipped, and ℓ″x of the records that the clip spares (parameters × records).
+
+    `model` is θ_0 and A; each record is judged by the model of the others.
+    """
+    theta, curvature = model
+    slopes = left_out_slopes(objective, public, theta, curvature)
     lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
     full = public.columns * slopes
     clipped = full * (clip / np.maximum(lengths, clip))

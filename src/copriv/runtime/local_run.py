@@ -22,6 +22,7 @@ from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.planning.few_rows import about_few_rows
 from copriv.planning.from_terms import plan_from_terms
 from copriv.planning.training_plan import Noise, TrainingPlan, design
 from copriv.protocol.commitment import weakest
@@ -169,9 +170,10 @@ def run_local(job: Job) -> LocalRun:
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
     _tell_of_shifts(job, study)
-    words = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
-    if words is not None:
-        job.tell(Warned(words))
+    weak = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
+    for words in (weak, about_few_rows(intake.public, study.terms.rule)):
+        if words is not None:
+            job.tell(Warned(words))
     with ExitStack() as stack:
         consortium, dataset = _assemble(job, intake, study, origin, stack)
         watch, model = _train(job, consortium, study)

@@ -7,7 +7,7 @@ import pytest
 
 from copriv.entropy import seeded
 from copriv.records import lending_like
-from copriv.rules.adaptive_newton import MOST_ANSWERS
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 
 WANTED = {
     "relative_fitness", "interval", "alone", "verdict", "rule", "answers_per_owner", "step", "mechanism",
@@ -40,6 +40,7 @@ def test_it_tells_what_to_expect(forecast):
     assert told["answers_per_owner"] == MOST_ANSWERS
     least, most = told["elsewhere"]
     assert least <= low < 10 * high < most
+    assert json.loads(forecast("--json", "--answers", "2").out)["answers_per_owner"] == 2
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
 
 
