@@ -18,12 +18,14 @@ from benchmarks.datasets import BANKS, OTHERS, REGULARIZATION, Source, cut, make
 from benchmarks.many_hands import share_out
 from benchmarks.side_by_side import RESULTS, tell
 from copriv.entropy import seeded
+from copriv.forecast.newton import NewtonPrediction
 from copriv.forecast.public_evidence import PublicEvidence
-from copriv.losses.optimum import minimise_freely
+from copriv.losses.optimum import minimise, minimise_freely
 from copriv.losses.passes import gradient_norms
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
+from copriv.planning.newton_cost import menu_rule
 from copriv.planning.outline import outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
@@ -34,7 +36,6 @@ from copriv.records.partition import Partition
 from copriv.records.target import TargetChoice
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.evidence import Evidence, estimate_difference
-from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule
 from copriv.rules.public_moments import PublicMoments
 from copriv.simulation.averaged import simulate_averaged
@@ -135,16 +136,8 @@ def run(scene: Scene, judge: Judge, candidate: Candidate, runs: int, seed: int) 
     """ψ of some trainings at the setting of the forecast."""
     setting, p, limit = candidate.setting, scene.public.parameters, scene.objective.limit
     if candidate.rule == "newton":
-        protection = promised(setting.guarantees[0], p)
-        noise = protection.of(scene.records, candidate.clip, candidate.answers)
-        rule = NewtonRule.of(
-            scene.public,
-            scene.objective,
-            records=scene.records,
-            noise_std=[each.noise_std for each in noise],
-            clip=candidate.clip,
-            norm=setting.norm,
-        )
+        protection, start = promised(setting.guarantees[0], p), minimise(scene.objective, scene.public)
+        rule = menu_rule(scene, protection, start, NewtonPrediction(candidate.clip, candidate.answers, 0.0))
         settings = {"clip": candidate.clip, "answers": candidate.answers, "runs": runs, "seed": seed}
         return np.asarray([judge.psi(rule.model(s)) for s in simulate_rule(rule, scene, protection, **settings)])
     horizon = candidate.horizon

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
+from copriv.forecast.newton import NewtonPrediction
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
@@ -24,12 +25,12 @@ from copriv.losses.optimum import minimise_freely
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
+from copriv.planning.newton_cost import menu_rule
 from copriv.planning.outline import outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.training_spec import TrainingSpec
 from copriv.rules.averaged import AveragedRule
-from copriv.rules.newton import NewtonRule
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Scene, promised, simulate_rule
 from copriv.simulation.quadratic import Noise, simulate
@@ -91,15 +92,7 @@ def _train_newton(evidence: PublicEvidence, candidate: Candidate) -> None:
     sample, objective = evidence.sample, evidence.objective
     protection = promised(candidate.setting.guarantees[0], FEATURES)
     scene = Scene.of(objective, [sample] * OWNERS, sample)
-    noise = protection.of(scene.records, candidate.clip, candidate.answers)
-    rule = NewtonRule.of(
-        sample,
-        objective,
-        records=scene.records,
-        noise_std=[each.noise_std for each in noise],
-        clip=candidate.clip,
-        norm=candidate.setting.norm,
-    )
+    rule = menu_rule(scene, protection, evidence.start, NewtonPrediction(candidate.clip, candidate.answers, 0.0))
     simulate_rule(rule, scene, protection, clip=candidate.clip, answers=candidate.answers, runs=4, seed=0)
 
 

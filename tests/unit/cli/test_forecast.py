@@ -38,6 +38,8 @@ def test_it_tells_what_to_expect(forecast):
     assert told["rule"] == "newton"
     assert told["mechanism"] == "laplace"
     assert told["answers_per_owner"] == MOST_ANSWERS
+    least, most = told["elsewhere"]
+    assert least <= low < 10 * high < most
     assert json.loads(forecast("--json", "--answers", "2").out)["answers_per_owner"] == 2
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
 
