@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift calibration clean
+.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -63,6 +63,10 @@ bench-shift: $(READY) ## public rows that differ from the owners': ours against 
 calibration: $(READY) ## forecast from public rows against ψ measured on private ones, drawn over the whole grid
 	@echo "== calibration (about two minutes on two cores; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks calibration
+
+coverage: $(READY) ## do 95 % intervals hold what they say: blocks, named owners, few public rows, public rows from elsewhere
+	@echo "== coverage (a few minutes on two cores; real data from \$$COPRIV_DATA or ../shared/data)"
+	@$(BIN)/python -m benchmarks coverage
 
 clean: ## remove the environment and caches (never a run folder or a ledger)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,6 +26,7 @@ OPTIONAL = {
     "cost",
     "ablation",
     "calibration",
+    "coverage",
     "few_rows",
     "limits",
     "planning",

@@ -21,7 +21,7 @@ MIXED = np.eye(P)[::-1] + 0.6
 
 
 def objective(loss="squared", limit=50.0, regularization=1e-5):
-    return Objective(choose(loss, 0.05), regularization, limit)
+    return Objective(choose(loss, 0.25), regularization, limit)
 
 
 def population(records, seed, *, model=TILT, mixing=None, loss="squared"):

@@ -59,8 +59,13 @@ class Forecast:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where ψ of one training lies with a probability of 95 %."""
+        """Where ψ of one training lies with a probability of 95 %, if the public rows fit."""
         return self.candidate.forecast.interval
+
+    @property
+    def elsewhere(self) -> tuple[float, float] | None:
+        """The same if the public rows come from elsewhere; None where nothing is known of that."""
+        return self.candidate.forecast.elsewhere
 
     @property
     def standard_error(self) -> float:

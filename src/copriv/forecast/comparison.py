@@ -17,6 +17,7 @@ from copriv.forecast.forecast import Forecast
 Outcome = Literal["first", "second", "undecided"]
 # A cost known exactly is taken for one known to a millionth, so that nothing is divided by 0.
 _EXACT = 1e-6
+_LEAST, _MOST = 1e-300, 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,16 @@ def ratio_interval(first: Estimate, second: Estimate) -> tuple[float, float]:
 
 
 def _ratio_of_intervals(first: Estimate, second: Estimate) -> tuple[float, float]:
-    middle = log(first.mean / second.mean)
     (low, high), (least, most) = first.ends, second.ends
-    down, up = (hypot(log(a / b), log(c / d)) for a, b, c, d in (
-        (first.mean, low, most, second.mean), (high, first.mean, second.mean, least)
-    ))  # fmt: skip
-    return exp(middle - down), exp(middle + up)
+    down = hypot(_distance(low, first.mean), _distance(second.mean, most))
+    up = hypot(_distance(first.mean, high), _distance(least, second.mean))
+    middle = log(first.mean / second.mean)
+    return exp(middle - down), exp(min(middle + up, _MOST))
+
+
+def _distance(low: float, high: float) -> float:
+    """On a logarithmic scale; of nothing, as of next to nothing."""
+    return log(max(high, _LEAST)) - log(max(low, _LEAST))
 
 
 def smaller(first: Estimate, second: Estimate) -> Outcome:

@@ -3,7 +3,8 @@
 The learner works out an owner's promise from its hello, by the same code as the owner. So it knows the noise on every
 answer, its price and its record. It also knows how far a number can lie from 0: the bound that clipping puts on the
 exact answer, plus noise. A number beyond the bound and the 1 − 10⁻⁹ quantile of the noise is no answer of an owner
-that keeps to its promise; all numbers of an answer share the 10⁻⁹.
+that keeps to its promise; all numbers of an answer share the 10⁻⁹. Second moments also have to be those of some
+records, up to the same noise: a diagonal that adds up to at most r², no product above the average of its two squares.
 
 Whoever is refused here as "garbage" was caught lying, or runs something else than this protocol.
 """
@@ -19,8 +20,9 @@ from statistics import NormalDist
 from typing import Protocol
 
 import msgspec
+import numpy as np
 
-from copriv.losses.moments import off_diagonal_weight, second_moment_count
+from copriv.losses.moments import off_diagonal_weight, second_moment_count, unpack_second_moments
 from copriv.privacy.calibration import Calibration
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.mechanism import Mechanism
@@ -28,10 +30,13 @@ from copriv.privacy.release import Release, describe
 from copriv.privacy.sensitivity import Sensitivity
 from copriv.protocol.messages import LONGEST_TEXT, Answer, Kind, Query, Refusal, Reply
 from copriv.protocol.text import plain
+from copriv.vectors import Norm
 
 FALSE_ALARM = 1e-9
 # An honest owner's numbers may differ from ours in late digits: another machine, another version of a library.
 _ALIKE = 1e-5
+# Of second moments, as a share of the longest row's square: what computing them leaves, and rows a billionth too long.
+_ROUNDING = 1e-8
 # What an owner says only of queries that we do not send.
 _UNTRUE = frozenset({"oversized", "malformed", "terms", "garbage"})
 # A random token; an answer from before there were tokens repeats the receipt that it had then, NUMBER:HEAD.
@@ -70,11 +75,38 @@ class Demand:
         release: the record that comes with it, but for the id of the query.
         lowest: of each number.
         highest: of each number.
+        squares: of second moments, what they have to keep together; None of other answers.
     """
 
     release: Release
     lowest: tuple[float, ...]
     highest: tuple[float, ...]
+    squares: Squares | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """What packed second moments keep together, if the noise on no number exceeds its quantile.
+
+    Args:
+        parameters: how many of the numbers are on the diagonal.
+        norm: how they are packed.
+        trace: the most that the diagonal adds up to.
+        slack: by how much a product may exceed the average of its two squares.
+    """
+
+    parameters: int
+    norm: Norm
+    trace: float
+    slack: float
+
+    def hold(self, values: tuple[float, ...]) -> bool:
+        """Whether these may be second moments of some records, behind noise."""
+        matrix = unpack_second_moments(np.asarray(values), self.parameters, self.norm)
+        diagonal = np.diag(matrix)
+        most = (diagonal[:, None] + diagonal) / 2 + self.slack
+        above = np.triu_indices(self.parameters, 1)
+        return bool(diagonal.sum() <= self.trace and np.all(np.abs(matrix[above]) <= most[above]))
 
 
 Demands = Mapping[str, Mapping[tuple[Kind, int], Demand]]
@@ -92,6 +124,18 @@ def _demand(part: Promised, parameters: int, records: int) -> Demand:
         release=describe("", part.calibration, part.sensitivity),
         lowest=tuple((bound - noise) - abs(bound - noise) * _ALIKE for bound in lowest),
         highest=tuple((bound + noise) + abs(bound + noise) * _ALIKE for bound in highest),
+        squares=_squares(part, parameters, noise) if part.kind == "second_moments" else None,
+    )
+
+
+def _squares(part: Promised, parameters: int, noise: float) -> Squares:
+    norm, square = part.sensitivity.norm, part.bound * part.bound
+    slack = noise * (1 + 1 / off_diagonal_weight(norm))
+    return Squares(
+        parameters=parameters,
+        norm=norm,
+        trace=(square + parameters * noise) * (1 + _ALIKE),
+        slack=slack * (1 + _ALIKE) + square * _ROUNDING,
     )
 
 
@@ -170,6 +214,8 @@ def _content(query: Query, answer: Answer, demand: Demand) -> str | None:
         return "has a receipt that no ledger gives"
     if not _is_within(answer.values, demand):
         return "has a number beyond its bound and the noise that was promised"
+    if demand.squares is not None and not demand.squares.hold(answer.values):
+        return "has second moments that no records have, behind the noise that was promised"
     return None
 
 

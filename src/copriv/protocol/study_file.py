@@ -66,7 +66,7 @@ def read_study(text: str) -> StudyFile:
 
     try:
         sections = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except ValueError as problem:  # no TOML, or an integer of thousands of digits
         raise BadInput(f"the study file is not TOML: {problem}", remedy="correct that line") from problem
     dictionary = sections.pop("dictionary", None)
     if not isinstance(dictionary, dict):
@@ -77,7 +77,7 @@ def read_study(text: str) -> StudyFile:
         summary = None if public is None else msgspec.convert(public, PublicSummary)
         said = {} if summary is None else {"summary": dictionary_digest(summary)}
         terms = msgspec.convert(values | said, Terms)
-    except msgspec.ValidationError as problem:
+    except (msgspec.ValidationError, OverflowError) as problem:
         raise BadInput(f"the study file: {problem}", remedy="correct that value") from problem
     if summary is not None:
         summary.require_parameters(terms.parameters)

@@ -13,6 +13,10 @@ from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.report.fit_lines import fit_lines
 
 _HEADS = {"join": "Join", "stay": "Stay alone", "either": "Too close to call"}
+_UNFIT = {
+    "stay": "Stay alone, and these public rows do not fit",
+    "either": "These public rows do not fit, so do not decide by them",
+}
 
 
 class VerdictTold(msgspec.Struct):
@@ -60,7 +64,7 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
 def explain(verdict: Advice, turning: BreakEven, scenario: Scenario) -> str:
     """What an owner can act on, in two or three sentences."""
     low, high = verdict.interval
-    head = _HEADS[verdict.advice] if verdict.fits else f"These public rows do not fit. {_HEADS[verdict.advice]}"
+    head = _HEADS[verdict.advice] if verdict.fits else _UNFIT[verdict.advice]
     told = (
         f"{head}: with {scenario.owners} owners at {_promise(scenario)}, the joint model should be "
         f"{_percent(verdict.expected)} off the best one ({_percent(low)} to {_percent(high)}), "

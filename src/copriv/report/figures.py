@@ -108,7 +108,6 @@ def figures(run: LocalRun) -> Figures:
     terms, findings = run.study.terms, run.findings
     calibration = run.study.commitments[0].calibration
     public, spent = _public(run), spending(run)
-    few = about_few_rows(run.intake.public, terms.rule)
     return Figures(
         owners=len(run.intake.owners),
         records=sum(entry.records for entry in spent),
@@ -140,12 +139,18 @@ def figures(run: LocalRun) -> Figures:
         terms=terms.digest(),
         refused=len(run.watch.refusals),
         run_folder=str(run.job.folder or ""),
-        notices=[*run.intake.notices, *([few] if few else [])],
+        notices=_notices(run),
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
         **_foretold(run),
     )
+
+
+def _notices(run: LocalRun) -> list[str]:
+    """What was noted while reading, and that public rows are few."""
+    few = about_few_rows(run.intake.public, run.study.terms.rule)
+    return [*run.intake.notices, *([few] if few else [])]
 
 
 def _foretold(run: LocalRun) -> dict[str, Any]:
@@ -156,7 +161,7 @@ def _foretold(run: LocalRun) -> dict[str, Any]:
     ahead = candidate.forecast
     return {
         "predicted_interval": ahead.interval,
-        "predicted_elsewhere": None if run.public.own else ahead.elsewhere,
+        "predicted_elsewhere": ahead.elsewhere if run.job.rows_from_elsewhere else None,
         "foreseen": watched,
     }
 

@@ -31,6 +31,8 @@ ALPHAS = np.concatenate([[0.0], np.geomspace(1e-4, 10.0, 11)])
 BETAS = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 15)])
 _NEGLIGIBLE, _STEEPEST = 1e-6, 1e6
 _TINY = 1e-16
+# Answers at nearly one place with nearly no noise have a covariance that is singular in double precision, but for this.
+_ROUNDING = 1e-12
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
 _STRAIGHT, _FLATTEST = 1e-6, 0.05
 # So many deviations below 0 a mean is as good as any further down.
@@ -174,6 +176,7 @@ def _at_scale(
     fixed[np.diag_indices_from(fixed)] += np.concatenate([one.variance for one in seen])
     count = len(seen)
     covariance = fixed + (sampling + ALPHAS)[:, None, None] * np.tile(geometry.spread, (count, count))
+    covariance += _ROUNDING * covariance * np.eye(fixed.shape[0])
     rest = np.concatenate([one.deviation - mean @ one.place for one in seen])
     weights = np.linalg.solve(covariance, np.broadcast_to(rest[:, None], (ALPHAS.size, rest.size, 1)))[..., 0]
     likelihood = told - 0.5 * (weights @ rest + np.linalg.slogdet(covariance)[1])

@@ -33,7 +33,7 @@ from copriv.runtime.local import Consortium, Findings, Watch, assemble, measure,
 from copriv.runtime.local_dataset import DatasetSpending, charge, check_payment
 from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
-from copriv.runtime.local_load import Sources, has_data, settle_public_rows, tell_reading
+from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, tell_reading
 from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
 from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
@@ -67,6 +67,11 @@ class Job:
     def noise(self) -> Noise:
         """Secure on records; seeded in a simulation."""
         return "seeded" if self.request.simulate else "secure"
+
+    @property
+    def rows_from_elsewhere(self) -> bool:
+        """Whether the public rows are not some of the very table that is learnt from."""
+        return has_public(self.request, self.sources) or self.request.study is not None
 
     @property
     def on_record(self) -> bool:
@@ -164,7 +169,7 @@ def run_local(job: Job) -> LocalRun:
     job, intake, study = prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
-    _tell_of_shifts(job.tell, study, origin)
+    _tell_of_shifts(job, study)
     weak = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
     for words in (weak, about_few_rows(intake.public, study.terms.rule)):
         if words is not None:
@@ -181,11 +186,11 @@ def run_local(job: Job) -> LocalRun:
     return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, seconds)
 
 
-def _tell_of_shifts(tell: Tell, study: TrainingPlan, origin: Origin) -> None:
-    """What is predicted if the public rows are of another population; rows of the very same file are not."""
+def _tell_of_shifts(job: Job, study: TrainingPlan) -> None:
+    """What is predicted if the public rows are of another population; rows of the very same table are not."""
     candidate = study.candidate
-    if candidate is not None and not origin.public.own and (ends := candidate.forecast.elsewhere) is not None:
-        tell(Note(f"if these public rows come from elsewhere, ψ up to {ends[1]:.2g} (95 %)"))
+    if candidate is not None and job.rows_from_elsewhere and (ends := candidate.forecast.elsewhere) is not None:
+        job.tell(Note(f"that is if the public rows fit; if they come from elsewhere, ψ up to {ends[1]:.2g} (95 %)"))
 
 
 def _seed_before(job: Job) -> int | None:

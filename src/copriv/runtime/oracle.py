@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 from copriv.forecast.foresight import Foreseen, Foresight, is_worth_telling
 from copriv.rules.adaptive_state import AdaptiveState
 from copriv.rules.rule import AnyRule
 from copriv.runtime.events import Note, Warned
+
+# A change of ψ that is worth a word: that of its logarithm.
+_NEWS = 0.25
 
 
 class TellWords(Protocol):
@@ -22,13 +26,14 @@ class Oracle:
 
     Args:
         rule: the learner's.
-        tell: is told what is expected, after some numbers of answers.
-        foreseen: gets it, too.
+        tell: is told what is expected, after some numbers of answers, if it is news.
+        foreseen: gets it in any case.
     """
 
     def __init__(self, rule: AnyRule[Any], tell: TellWords, foreseen: list[Foreseen]) -> None:
         self._ahead, self._tell, self._foreseen = Foresight.of(rule), tell, foreseen
         self._last: AdaptiveState | None = None
+        self._said = math.nan if self._ahead is None else self._ahead.predicted
         self._warned = False
 
     def see(self, state: object) -> None:
@@ -48,7 +53,9 @@ class Oracle:
     def _say(self, ahead: Foresight, state: AdaptiveState) -> None:
         found = ahead.after(state)
         self._foreseen.append(found)
-        self._tell(Note(f"{found.words}; predicted if the public rows fit: {ahead.predicted:.2g}"))
+        if abs(math.log(found.relative_fitness / self._said)) > _NEWS:
+            self._said = found.relative_fitness
+            self._tell(Note(f"{found.words}; predicted before: {ahead.predicted:.2g}"))
         if not found.fits and not self._warned:
             self._warned = True
             self._tell(Warned(found.verdict))

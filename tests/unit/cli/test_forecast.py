@@ -7,6 +7,7 @@ import pytest
 
 from copriv.entropy import seeded
 from copriv.records import lending_like
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 
 WANTED = {
     "relative_fitness", "interval", "alone", "verdict", "rule", "answers_per_owner", "step", "mechanism",
@@ -36,7 +37,8 @@ def test_it_tells_what_to_expect(forecast):
     assert 0 < low < told["relative_fitness"] < high
     assert told["rule"] == "newton"
     assert told["mechanism"] == "laplace"
-    assert told["answers_per_owner"] in (1, 2)
+    assert told["answers_per_owner"] == MOST_ANSWERS
+    assert json.loads(forecast("--json", "--answers", "2").out)["answers_per_owner"] == 2
     assert (told["unit"], told["adjacency"]) == ("record", "replace-one")
 
 

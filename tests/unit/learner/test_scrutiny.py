@@ -1,13 +1,14 @@
 """An answer is what was promised, or it is refused: noise, price, receipt, and numbers within bound and noise."""
 
 import math
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
 from copriv.learner.scrutiny import FALSE_ALARM, check, demands_of, is_receipt, noise_quantile
-from copriv.losses.moments import moment_count, pack_moments
+from copriv.losses.moments import moment_count, pack_moments, pack_second_moments
 from copriv.losses.sample import Sample
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.gaussian import Gaussian
@@ -95,6 +96,46 @@ def test_moments_of_any_records_are_within_their_bounds(norm_of):
         packed = pack_moments(Sample.of_rows(rows, np.sign(rows[:, 0])), part.sensitivity.norm)
         assert np.all(packed >= np.asarray(demand.lowest) + noise - 1e-3 * noise)
         assert np.all(packed <= np.asarray(demand.highest) - noise + 1e-3 * noise)
+
+
+MENU = plain_terms(rule="newton", answers=2, shares=(10, 100), kinds=("gradient", "second_moments"))
+
+
+def squares_scene(delta, records=10_000):
+    """What second moments at a share of 10 % must be, the query, and an answer that lacks its numbers."""
+    guarantee = Guarantee.of(1, delta)
+    part = make_commitment(MENU, guarantee, records=records, answers=2).part("second_moments", 10)
+    demand = demands_of([part], parameters=MENU.parameters, records=records)["second_moments", 10]
+    query = Query("r:1", MENU.digest(), "bank", (0.0,) * MENU.parameters, None, "second_moments", 10)
+    return part, demand, query, Answer("r:1", "bank", (), describe("r:1", part.calibration, part.sensitivity), RECEIPT)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_second_moments_of_any_records_are_taken_behind_any_noise_up_to_its_quantile(delta):
+    part, demand, query, answer = squares_scene(delta)
+    generator, numbers = np.random.default_rng(8), len(demand.lowest)
+    noise = noise_quantile(part.calibration.mechanism, numbers)
+    diagonal = np.arange(numbers) < MENU.parameters
+    for rows in ([[0.5, 0.5, 0.5, 0.5]], [[0.5, -0.5, 0.5, -0.5]], [[1, 0, 0, 0]], np.eye(4), [[0, 0, 0, 0]]):
+        longest = np.asarray(rows) * (1 + 1e-9)
+        exact = pack_second_moments(Sample.of_rows(longest, np.zeros(len(rows))), part.sensitivity.norm)
+        away = np.where(diagonal, -1.0, np.where(exact >= 0, 1.0, -1.0))
+        for signs in (away, -away, np.ones(numbers), *generator.choice([-1.0, 1.0], size=(20, numbers))):
+            given = msgspec.structs.replace(answer, values=tuple((exact + noise * signs).tolist()))
+            assert isinstance(judge(query, given, demand), Answer)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("squares", [0.0, 0.5])
+def test_second_moments_that_no_records_have_are_refused(delta, squares):
+    """Each number alone is within its bound. One such answer of ten turned the model around."""
+    _, demand, query, answer = squares_scene(delta)
+    products = 0.45 if squares == 0 else 0.0
+    values = (squares,) * 4 + (products,) * 6
+    found = judge(query, msgspec.structs.replace(answer, values=values), demand)
+    assert (found.reason, "no records have" in found.text) == ("garbage", True)
+    blind = replace(demand, squares=None)
+    assert isinstance(judge(query, msgspec.structs.replace(answer, values=values), blind), Answer)
 
 
 WRONG = {

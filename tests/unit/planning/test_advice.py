@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.verdicts import Trial, tally
+from tests import shifted
 
 from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
@@ -154,11 +155,36 @@ def test_the_interval_is_the_forecasts_own(loans):
     adviser = Adviser.of(everybody.public, SPEC)
     own, who = adviser.yardstick.look_at(everybody.samples[0]), Scenario((2000,) * 4)
     verdict = adviser.judge(own, who)
-    assert verdict.interval == verdict.joint.interval
+    assert verdict.interval == verdict.joint.under(verdict.shifts)
+    assert verdict.interval[0] <= verdict.joint.interval[0] < verdict.joint.interval[1] <= verdict.interval[1]
     assert verdict.joint == choose_candidate(outline_of(who, adviser.evidence, SPEC)).forecast
     glance = adviser.glance(own, who, adviser.joint(who))
     assert glance.joint.relative_fitness == verdict.joint.relative_fitness
     assert glance.joint.standard_error == pytest.approx(verdict.joint.standard_error)
+
+
+def test_public_rows_from_elsewhere_make_nobody_join_for_certain():
+    """Owners alike, and public rows of another population: the twin that believes in them is confident, and wrong."""
+    samples, wrong = shifted.strangers(4), {"now": 0, "twin": 0}
+    everybody = Scene.of(shifted.OBJECTIVE, samples, shifted.population(2000, 0))
+    trial = Trial.of(everybody)
+    for pair in trial.pairs(0.05, 3, 1):
+        believing = replace(pair.verdict, joint=replace(pair.verdict.joint, doubt=0.0, shifts=None), shifts=None)
+        for name, advice in (("now", pair.verdict), ("twin", believing)):
+            wrong[name] += advice.advice == "join" and not pair.pays
+        assert pair.verdict.expected > pair.verdict.joint.relative_fitness
+        assert pair.verdict.alone.least < pair.verdict.alone.psi
+    assert wrong["now"] == 0
+    assert wrong["twin"] >= 6
+
+
+def test_whoever_sees_that_public_rows_do_not_fit_is_not_told_to_join():
+    clear = Advice(Alone(1e-2, 1e-4, 2e-3), Forecast(1e-4, 1e-5, 0.0))
+    assert (clear.advice, replace(clear, fits=False).advice) == ("join", "either")
+    told = explain(
+        replace(clear, fits=False), BreakEven(Turn(None, None, None), Turn(None, None, None)), Scenario([9, 9])
+    )
+    assert told.startswith("These public rows do not fit, so do not decide by them: with 2 owners")
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

@@ -62,6 +62,13 @@ def test_a_menu_that_cannot_be_meant_is_refused(menu):
         plain_terms(**menu)
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_an_integer_beyond_all_floats_is_refused_in_words(digits):
+    text = write_study(StudyFile(TERMS, study.DICTIONARY))
+    with pytest.raises(BadInput, match="study file"):
+        read_study(text.replace("horizon = 9\n", f"horizon = {'9' * digits}\n"))
+
+
 def test_second_moments_on_a_menu_fit_into_a_message():
     """Longer ones would end an owner that has approved them, for want of memory."""
     longest = plain_terms(shares=(10,), kinds=KINDS, parameters=MOST_SQUARED)

@@ -10,7 +10,7 @@ from copriv.errors import BadInput
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
 from copriv.rules import adaptive_questions, tilted
-from copriv.rules.adaptive_inference import inferred
+from copriv.rules.adaptive_inference import _aside, inferred
 from copriv.rules.adaptive_newton import SHARES
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.newton import NewtonRule
@@ -18,6 +18,7 @@ from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import Norm
 
+SEEDS = range(2)
 OTHER = np.linspace(0.8, -0.4, P)
 # Long enough that nothing of these populations is cut.
 CLIP = 8.0
@@ -45,7 +46,7 @@ def spent(asked):
 
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("norm", list(Norm))
-@pytest.mark.parametrize("owners", [1, 2, 3, 30])
+@pytest.mark.parametrize("owners", [1, 2, 3, 15])
 def test_owners_give_all_they_have_and_no_more_at_shares_of_the_menu(public, owners, norm, shifted):
     samples = strangers(owners) if shifted else alike(owners)
     rule = rule_for(public, samples, noisy(owners, 3e-3, norm=norm))
@@ -133,6 +134,13 @@ def test_an_owner_that_never_comes_holds_nobody_up(public):
     assert cost(rule.model(state), samples) < 0.02 * cost(rule.model(rule.begin()), samples)
 
 
+def test_an_owner_that_answers_one_question_twice_counts_twice(public):
+    """A model in a corner of the box may be asked at again: two halves stand for the owner as one whole does."""
+    setting = rule_for(public, alike(2), noisy(2, 1e-3)).setting
+    whole, halves = _aside(setting, [0], np.ones(1), 0.1), _aside(setting, [0, 0], np.full(2, 0.5), 0.1)
+    np.testing.assert_allclose(whole, halves)
+
+
 def test_an_answer_to_an_older_question_counts(public):
     """Two owners are asked at once; the second answers after the question of the hour has changed."""
     samples = alike(4)
@@ -178,21 +186,21 @@ def _older(public, samples, deviation, seed):
 def test_under_a_strong_shift_it_beats_the_public_model_the_older_rule_and_a_twin(public, owners, monkeypatch):
     samples = strangers(owners)
     rule = rule_for(public, samples, noisy(owners, 1e-3))
-    ours = np.median([cost(rule.model(train(rule, samples, seed)[0]), samples) for seed in range(3)])
-    older = np.median([cost(_older(public, samples, 1e-3, seed), samples) for seed in range(3)])
+    ours = np.median([cost(rule.model(train(rule, samples, seed)[0]), samples) for seed in SEEDS])
+    older = np.median([cost(_older(public, samples, 1e-3, seed), samples) for seed in SEEDS])
     stayed = cost(rule.model(rule.begin()), samples)
     assert ours < 0.02 * stayed
     assert ours < 0.1 * older
     monkeypatch.setattr(adaptive_questions, "least_expected", _Unbent())
     twin = rule_for(public, samples, noisy(owners, 1e-3))
-    ignored = np.median([cost(twin.model(train(twin, samples, seed)[0]), samples) for seed in range(3)])
+    ignored = np.median([cost(twin.model(train(twin, samples, seed)[0]), samples) for seed in SEEDS])
     assert ignored > 10 * ours
 
 
 def test_without_a_shift_it_costs_about_what_everything_at_once_costs():
     """Owners of many records and Gaussian noise: over draws, less than twice what one answer of everybody costs."""
     ratios = []
-    for seed in range(6):
+    for seed in range(4):
         public, samples = population(2000, 900 + seed), alike(10, seed=1000 + 20 * seed)
         rule = rule_for(public, samples, noisy(10, 1e-3, norm=Norm.L2))
         ours = cost(rule.model(train(rule, samples, seed)[0]), samples)
@@ -225,22 +233,20 @@ def test_owners_that_differ_are_all_asked_for_a_little_before_the_rest(public):
     assert any(ask.share == 100 for _, ask in asked)
 
 
-@pytest.mark.parametrize(("loss", "left"), [("logistic", 0.1), ("huber", 0.9)])
-def test_other_losses_gain_from_it_too(loss, left):
-    """Under Huber's loss, whose slopes are bounded, a strong shift is followed only a part of the way."""
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_other_losses_gain_from_it_too(loss):
     goal = objective(loss, limit=20.0, regularization=1e-3)
     public = population(2000, 0, loss=loss)
     samples = [population(4000, 90 + i, model=0.8 * TILT + 0.2 * OTHER, loss=loss) for i in range(5)]
     rule = rule_for(public, samples, noisy(5, 1e-3), of=goal)
     state, asked = train(rule, samples)
     assert spent(asked) == dict.fromkeys(range(5), 100)
-    assert cost(rule.model(state), samples, goal) < left * cost(rule.model(rule.begin()), samples, goal)
+    assert cost(rule.model(state), samples, goal) < 0.1 * cost(rule.model(rule.begin()), samples, goal)
 
 
-@pytest.mark.parametrize("limit", [2.0, 20.0])
-def test_bounded_slopes_do_not_drive_the_model_to_the_border_of_the_box(limit, monkeypatch):
+def test_bounded_slopes_do_not_drive_the_model_to_the_border_of_the_box(monkeypatch):
     """A strong shift under Huber's loss: the public gradient cannot balance the tilt; a twin without reach runs off."""
-    goal = objective("huber", limit=limit, regularization=1e-3)
+    goal = objective("huber", limit=20.0, regularization=1e-3)
     public, samples = population(2000, 0), [population(4000, 90 + i, model=OTHER) for i in range(2)]
     rule = rule_for(public, samples, noisy(2, 1e-3), of=goal)
     stayed = cost(rule.model(rule.begin()), samples, goal)
@@ -259,3 +265,9 @@ def test_a_part_of_the_budget_that_is_kept_without_a_shift_is_said_ahead(public)
         kept = sum((ask.share / 100) ** 2 for _, ask in asked if ask.kind == "gradient") / owners
         # A round of all owners may be added where it is not known that they are alike.
         assert 0.7 < kept < adaptive_questions.kept_precision(owners, Norm.L1) + 0.02
+
+
+def test_a_look_that_noise_would_hide_is_not_taken(public):
+    samples = alike(10)
+    _, asked = train(rule_for(public, samples, noisy(10, 1.0)), samples)
+    assert [ask.share for _, ask in asked] == [100] * 10

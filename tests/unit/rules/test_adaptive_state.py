@@ -45,6 +45,19 @@ def test_an_owner_with_less_left_than_a_round_takes_is_asked_for_the_rest(rule, 
     assert rule.ask(_told(rule, 100, 100 - left), 1).share == left
 
 
+def test_answers_at_nearly_one_place_with_nearly_no_noise_lead_to_a_model(rule):
+    """Their covariance was singular, and the last owner that had answered was expelled for it."""
+    silent = AdaptiveNewton(replace(rule.setting, noise=replace(NOISE, noise_std=(1e-15, 1e-15))))
+    start = rule.setting.geometry.start
+    for apart in (1e-15, 1e-12, 1e-9):
+        places = [start + apart * step for step in range(4)]
+        told = tuple(
+            Told(number % 2, Ask(theta, "gradient", 25), np.full(2, 0.01)) for number, theta in enumerate(places)
+        )
+        state = AdaptiveState(tuple(Question(Ask(theta, "gradient", 25), 1) for theta in places), told)
+        assert np.all(np.isfinite(silent.model(state)))
+
+
 @pytest.mark.parametrize(("shares", "wanted"), [((10, 50), 50), ((30, 90), 90), ((95,), None), ((1, 100), 1)])
 def test_only_what_is_on_the_menu_is_asked(rule, shares, wanted):
     """Owners refuse all else: a share of 90, left of 100 after 10, may not be on it."""

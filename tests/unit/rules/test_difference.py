@@ -209,6 +209,12 @@ def test_a_gaussian_that_is_known_to_be_positive_has_the_mean_of_a_truncated_one
     np.testing.assert_allclose(difference._truncated_mean(means, deviations), expected, rtol=1e-7)
 
 
+def test_far_below_zero_the_mean_is_nearly_zero_and_never_negative():
+    far = difference._truncated_mean(np.array([-1.0, -1.0, -50.0]), np.array([1e-8, 1e-4, 1e-2]))
+    assert np.all(far >= 0)
+    assert np.all(far < 1e-4)
+
+
 def test_a_hessian_of_which_little_is_known_is_expected_to_be_larger_than_the_public_one(geometry):
     """Steps become short: where β may be anything, the expected curvature is above 1 in every direction."""
     d, change = drawn(geometry, 1.0, 0.0, np.random.default_rng(5))

@@ -1,18 +1,21 @@
 """The cost harness: the noise of the promise, shared readings that change nothing, and ψ as foreseen."""
 
+import msgspec
 import numpy as np
 import pytest
 
+from copriv.errors import BadInput
 from copriv.losses.choose import choose
 from copriv.losses.moments import moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
-from copriv.planning.newton_cost import newton_costs
+from copriv.planning.newton_cost import menu_rule, newton_costs, newton_prediction
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.commitment import make_commitment
 from copriv.protocol.plain_terms import plain_terms
+from copriv.rules.adaptive_newton import KINDS, SHARES
 from copriv.rules.averaged import AveragedRule
 from copriv.simulation.cost import Scene, promised, radial, simulate_rule
 from copriv.simulation.radial import Radial
@@ -42,6 +45,24 @@ def test_the_noise_is_that_of_the_promise(delta):
     protection = promised(guarantee, 5)
     assert protection.norm is commitment.norm
     assert protection.of([123], 0.3, 2)[0].noise_std == commitment.calibration.mechanism.noise_std
+
+
+def test_the_noise_of_second_moments_is_that_of_a_promise_with_a_menu():
+    terms = plain_terms(parameters=5, limit=50.0, clip=0.3, rule="newton", horizon=5, step=1.0)
+    terms = msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS)
+    for guarantee in (Guarantee.of(0.7), Guarantee.of(0.7, 1e-6)):
+        commitment = make_commitment(terms, guarantee, records=123, answers=5)
+        protection = promised(guarantee, 5)
+        assert protection.second_moments(123).noise_std == commitment.whole_moments.mechanism.noise_std
+        assert protection.of([123], 0.3, 1)[0].noise_std == commitment.calibration.mechanism.noise_std
+
+
+def test_a_rule_with_a_menu_needs_noise_for_it():
+    scene, protection = make_scene(10, owners=2, records=500), radial(1.0, 5)
+    start = minimise(OBJECTIVE, scene.public)
+    rule = menu_rule(scene, promised(Guarantee.of(1), 5), start, newton_prediction(scene, protection, start))
+    with pytest.raises(BadInput, match="noise for none"):
+        simulate_rule(rule, scene, protection, clip=0.5, answers=5, runs=1, seed=0)
 
 
 def test_radial_noise_has_its_deviation_and_length():
