@@ -62,9 +62,9 @@ def test_without_public_rows_the_dictionary_is_an_agreed_one(rules, copriv, loan
     assert json.loads(averaged.out)["rule"] == "averaged"
     for arguments, words in (
         ((), "--dictionary"),
-        ((*agreed, "--rule", "newton"), "without public rows"),
+        ((*agreed, "--rule", "newton", "--answers", "2"), "without public rows"),
         ((*agreed, "--rule", "averaged"), "without public rows"),
-        ((*agreed, "--loss", "huber"), "huber"),
+        ((*agreed, "--loss", "huber", "--answers", "2"), "huber"),
     ):
         refused = rules(*arguments, "--out", "never", public="0")
         assert refused.code == 2, words

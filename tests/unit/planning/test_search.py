@@ -70,7 +70,7 @@ def test_what_is_settled_stays_so(public):
         assert found.step == (None if rule == "newton" else 0.2)
 
 
-def test_without_public_rows_there_is_one_way_for_the_squared_loss_and_none_for_others():
+def test_without_public_rows_there_is_one_way_for_the_squared_loss_and_another_for_others():
     spec = replace(SPEC, guarantees=(Guarantee.of(1),) * 2)
     outline = Outline(spec, (300, 300), 3, None)
     [only] = rank(outline)
@@ -78,7 +78,9 @@ def test_without_public_rows_there_is_one_way_for_the_squared_loss_and_none_for_
     assert np.isnan(only.relative_fitness)
     steps = Outline(replace(spec, rule="averaged", clip=1.0, step=0.1), (300, 300), 3, None)
     assert choose(steps).rule == "averaged"
+    [other] = rank(Outline(replace(spec, loss="huber", threshold=0.2), (300, 300), 3, None))
+    assert (other.rule, other.clip) == ("newton", pytest.approx(0.4 * 3**0.5))
     with pytest.raises(BadInput, match="without public rows"):
-        rank(Outline(replace(spec, loss="huber"), (300, 300), 3, None))
+        rank(Outline(replace(spec, loss="huber", threshold=0.2, answers=2), (300, 300), 3, None))
     with pytest.raises(BadInput, match="'paper' without public rows"):
         rank(Outline(replace(spec, rule="paper"), (300, 300), 3, None))
