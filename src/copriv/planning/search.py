@@ -81,10 +81,10 @@ def _rules(outline: Outline) -> Sequence[str]:
         return (resolve(rule).name,)
     if outline.evidence is not None and not (squared and are_too_few(outline.evidence.sample)):
         return RULES if squared else tuple(rule for rule in RULES if rule != "statistics")
+    if outline.evidence is None and resolve("newton").has_menu(outline.parameters, outline.spec.answers):
+        return ("newton",)
     if squared:
         return ("statistics",)
-    if resolve("newton").has_menu(outline.parameters, outline.spec.answers):
-        return ("newton",)
     raise BadInput(
         f"the {outline.spec.loss} loss without public rows, for {outline.parameters} parameters and a settled "
         "number of answers",

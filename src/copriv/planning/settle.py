@@ -31,6 +31,8 @@ from copriv.schedule.poisson import likely_answers
 from copriv.vectors import Norm
 
 _AVERAGED_ANSWERS = 30
+# Of Newton's rule without public rows; 1 for other losses.
+_PLAIN_CLIPS = {"squared": 2.0}
 
 
 def draft_paper(outline: Outline, clip: float = 1.0) -> Setting:
@@ -104,12 +106,13 @@ def settle_newton(outline: Outline) -> Setting:
     """Public Newton: with a menu, the clip with the least expected ψ over shifts.
 
     Without one, the clip and the number of answers with the least expected ψ, of those that are not settled. Without
-    public rows there has to be a menu (`rules.learned_curvature`), and the clip is the longest gradient, at most 1.
+    public rows there has to be a menu (`rules.learned_curvature`), and the clip is the longest gradient, at most
+    what has done well on many tables.
     """
     spec, owners = outline.spec, len(outline.records)
     draft = outline.setting(NewtonRule.name, (1,) * owners, clip=1.0, step=0.0)
     if outline.evidence is None and draft.terms.shares:
-        clip = spec.clip or min(_longest(draft.terms, draft.norm), 1.0)
+        clip = spec.clip or min(_longest(draft.terms, draft.norm), _PLAIN_CLIPS.get(draft.terms.loss, 1.0))
         return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)
     evidence = outline.require_public(NewtonRule.name)
     if draft.terms.shares:

@@ -58,7 +58,7 @@ def test_no_more_public_rows_than_numbers_in_a_model_are_refused_with_a_way_out(
     assert plan(table(4), SCENARIO, target="y").best.rule == "statistics"
 
 
-def test_without_public_rows_other_losses_learn_the_curvature_from_the_owners(tmp_path):
+def test_without_public_rows_the_curvature_is_learnt_from_the_owners(tmp_path):
     study = tmp_path / "study.toml"
     plan(table(400), SCENARIO, target="y").save(study)
     data = read(table(6000, 1), target="y", owners=3, public_rows=0, dictionary=study)
@@ -66,6 +66,7 @@ def test_without_public_rows_other_losses_learn_the_curvature_from_the_owners(tm
     assert huber.figures.rule == "newton"
     assert {each.kind for each in huber.figures.spent[0].menu} == {"second_moments", "gradient"}
     assert huber.figures.relative_fitness < 0.3
-    assert train(data, epsilon=20.0, simulate=True).figures.rule == "statistics"
+    assert train(data, epsilon=20.0, simulate=True).figures.rule == "newton"
+    assert train(data, epsilon=20.0, answers=1, simulate=True).figures.rule == "statistics"
     with pytest.raises(BadInput, match="a settled number of answers"):
         train(data, epsilon=20.0, loss="huber", answers=2, simulate=True)

@@ -70,11 +70,12 @@ def test_what_is_settled_stays_so(public):
         assert found.step == (None if rule == "newton" else 0.2)
 
 
-def test_without_public_rows_there_is_one_way_for_the_squared_loss_and_another_for_others():
+def test_without_public_rows_the_curvature_is_learnt_or_statistics_are_told_once():
     spec = replace(SPEC, guarantees=(Guarantee.of(1),) * 2)
     outline = Outline(spec, (300, 300), 3, None)
     [only] = rank(outline)
-    assert only.rule == "statistics"
+    assert (only.rule, only.clip) == ("newton", 2.0)
+    assert rank(Outline(replace(spec, answers=1), (300, 300), 3, None))[0].rule == "statistics"
     assert np.isnan(only.relative_fitness)
     steps = Outline(replace(spec, rule="averaged", clip=1.0, step=0.1), (300, 300), 3, None)
     assert choose(steps).rule == "averaged"
