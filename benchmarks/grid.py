@@ -20,7 +20,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.newton import NewtonRule
 from copriv.rules.paper import PaperRule
-from copriv.rules.rule import Rule
+from copriv.rules.rule import AnyRule
 from copriv.schedule.poisson import likely_answers
 from copriv.simulation.averaged import simulate_averaged
 from copriv.simulation.cost import Protection, Scene, promised, simulate_rule
@@ -106,7 +106,7 @@ class Ground:
         if setting.rule == "newton":
             return self.newton(setting.rounds, self.clip(setting), runs, seed)
         if setting.rule == "averaged":
-            return self._run(self._averaged(setting), self.clip(setting), setting.rounds, runs, seed)
+            return self.play(self._averaged(setting), self.clip(setting), setting.rounds, runs, seed)
         if setting.rule == "statistics":
             epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
             generator = seeded(seed, "moments")
@@ -135,9 +135,10 @@ class Ground:
             norm=protection.norm,
             start=self.start,
         )
-        return self._run(rule, clip, answers, runs, seed)
+        return self.play(rule, clip, answers, runs, seed)
 
-    def _run(self, rule: Rule[State], clip: float, answers: int, runs: int, seed: int) -> FloatArray:
+    def play(self, rule: AnyRule[State], clip: float, answers: int, runs: int, seed: int) -> FloatArray:
+        """ψ of a rule in every run."""
         states = simulate_rule(rule, self.scene, self.protection, clip=clip, answers=answers, runs=runs, seed=seed)
         return np.asarray([self.table.psi(rule.model(state)) for state in states])
 

@@ -21,6 +21,7 @@ from copriv.planning.training_plan import TrainingPlan, design_ahead
 from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.dictionary import Dictionary
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.vectors import FloatArray
 
 GUARANTEES = (Guarantee.of(0.1), Guarantee.of(1), Guarantee.of(10), Guarantee.of(1, DELTA))
@@ -101,7 +102,9 @@ def measure_plan(ground: Ground, study: TrainingPlan, runs: int, seed: int) -> F
     if study.rule.name != "newton":
         message = f"the plan is {study.rule.name}, which is not measured on records here"
         raise NotImplementedError(message)
-    answers = study.commitments[0].calibration.answers
+    answers = max(owner.calibration.answers for owner in study.commitments)
+    if study.terms.shares:
+        return ground.play(study.rule, study.terms.clip, MOST_ANSWERS, runs, seed)
     return ground.newton(answers, study.terms.clip, runs, seed)
 
 
