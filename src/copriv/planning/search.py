@@ -17,6 +17,7 @@ from copriv.planning.few_rows import are_too_few
 from copriv.planning.outline import Outline
 from copriv.planning.screen import SCREENED, outclassed
 from copriv.planning.settle import settle, settle_terms
+from copriv.rules.adaptive_questions import is_few
 from copriv.rules.registry import resolve
 
 # Public Newton first: the others have to beat it.
@@ -75,13 +76,16 @@ def _forecast(outline: Outline, setting: Setting) -> Candidate:
 
 
 def _rules(outline: Outline) -> Sequence[str]:
-    """Those that are thought of."""
+    """Those that are thought of; forecasts of few public rows are too rough to choose by."""
     rule, squared = outline.spec.meant_rule, outline.spec.loss == "squared"
     if rule != "auto":
         return (resolve(rule).name,)
+    chooses = resolve("newton").has_menu(outline.parameters, outline.spec.answers)
     if outline.evidence is not None and not (squared and are_too_few(outline.evidence.sample)):
+        if chooses and is_few(outline.evidence.sample.records, outline.parameters):
+            return ("newton",)
         return RULES if squared else tuple(rule for rule in RULES if rule != "statistics")
-    if outline.evidence is None and resolve("newton").has_menu(outline.parameters, outline.spec.answers):
+    if outline.evidence is None and chooses:
         return ("newton",)
     if squared:
         return ("statistics",)
