@@ -5,7 +5,6 @@ none, only the features are known, as if they had been agreed on.
 """
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -113,7 +112,7 @@ def compare_without(source: Source) -> list[list[object]]:
         alone = float(np.median([there.psi(minimise(there.objective, sample)) for sample in there.samples]))
         nothing = there.psi(np.zeros(there.joint.parameters))
         for epsilon in EPSILONS:
-            told = math.nan
+            told: float | None = None
             if loss == "squared":
                 stream = seeded(SEED, f"statistics {epsilon}")
                 told = peers.moments(peers.Table.of(there), epsilon, 0.0, runs=STATISTICS_RUNS, generator=stream)
