@@ -173,7 +173,7 @@ class ConsortiumRegressor(RegressorMixin, _Consortium):  # type: ignore[misc]
     >>> y, bank = 3 * X[:, 0] - X[:, 1] + 5, np.arange(3000) % 3
     >>> model = ConsortiumRegressor(epsilon=1, simulate=True, bounds=((-4, 4), (-15, 25))).fit(X, y, owner=bank)
     >>> model.predict(X).shape, model.n_iter_
-    ((3000,), 3)
+    ((3000,), 15)
     >>> print(model.statement_.splitlines()[0])
     Simulated, not private: the noise can be drawn again.
     """
