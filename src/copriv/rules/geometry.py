@@ -14,9 +14,9 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import average_gradient, clipped_average_gradient, record_curvatures
+from copriv.losses.passes import average_gradient, clipped_average_gradient
 from copriv.losses.sample import Sample
-from copriv.rules.left_out import left_out_slopes
+from copriv.rules.left_out import clipped_gradients, covariance
 from copriv.vectors import FloatArray, Norm, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
@@ -69,9 +69,9 @@ class PublicGeometry:
         curvature = objective.curvature(public, theta)
         values, basis = _eigen(curvature)
         whiten = basis / np.sqrt(values)
-        full, clipped, spared = _gradients(public, objective, (theta, curvature), clip, norm)
-        within = whiten.T @ _covariance(clipped, clipped) @ whiten
-        across = whiten.T @ _covariance(full, clipped) @ whiten
+        full, clipped, spared = clipped_gradients(public, objective, (theta, curvature), clip, norm)
+        within = whiten.T @ covariance(clipped, clipped) @ whiten
+        across = whiten.T @ covariance(full, clipped) @ whiten
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
         second = public.columns @ public.columns.T / public.records
         roots = _eigen(second + objective.regularization * np.eye(theta.size))
@@ -133,26 +133,6 @@ class PublicGeometry:
         whole = np.outer(lengths, lengths) + product**2
         # Off the diagonal L2 packs moments times √2, so that their noise there has half the variance.
         return np.asarray(variance * (whole / 2 if self.norm is Norm.L2 else whole - squares @ squares.T))
-
-
-def _gradients(
-    public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record.
-
-    `model` is θ_0 and A; each record is judged by the model of the others.
-    """
-    theta, curvature = model
-    slopes = left_out_slopes(objective, public, theta, curvature)
-    lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
-    full = public.columns * slopes
-    spared = record_curvatures(objective.loss, public, theta) * (lengths <= clip)
-    return full, full * (clip / np.maximum(lengths, clip)), spared
-
-
-def _covariance(left: FloatArray, right: FloatArray) -> FloatArray:
-    centred = left - left.mean(axis=1, keepdims=True)
-    return np.asarray(centred @ right.T / left.shape[1], dtype=np.float64)
 
 
 def _unevenness(rows: FloatArray, curvatures: FloatArray) -> FloatArray:

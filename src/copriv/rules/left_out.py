@@ -44,3 +44,24 @@ def left_out_lengths(
     bend = objective.curvature(public, theta) if curvature is None else curvature
     slopes = left_out_slopes(objective, public, theta, bend)
     return np.asarray(np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0))
+
+
+def clipped_gradients(
+    public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record.
+
+    `model` is θ_0 and A; each record is judged by the model of the others.
+    """
+    theta, curvature = model
+    slopes = left_out_slopes(objective, public, theta, curvature)
+    lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
+    full = public.columns * slopes
+    spared = record_curvatures(objective.loss, public, theta) * (lengths <= clip)
+    return full, full * (clip / np.maximum(lengths, clip)), spared
+
+
+def covariance(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Of two sets of columns, one a record."""
+    centred = left - left.mean(axis=1, keepdims=True)
+    return np.asarray(centred @ right.T / left.shape[1], dtype=np.float64)

@@ -19,9 +19,8 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import record_curvatures
 from copriv.losses.sample import Sample
-from copriv.rules.left_out import left_out_slopes
+from copriv.rules.left_out import clipped_gradients, covariance
 from copriv.vectors import FloatArray, Norm, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
@@ -67,12 +66,13 @@ class PublicMoments:
         """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
         curvature = objective.curvature(public, theta)
-        full, clipped, spared = _gradients(public, objective, (theta, curvature), clip, norm)
-        across, within = _covariance(full, clipped), _covariance(clipped, clipped)
+        full, clipped, spared = clipped_gradients(public, objective, (theta, curvature), clip, norm)
+        spared = public.columns * spared
+        across, within = covariance(full, clipped), covariance(clipped, clipped)
         values, basis = np.linalg.eigh(within)
         spread = np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST))
         sampled = across @ basis / spread
-        everything = _covariance(full, full)
+        everything = covariance(full, full)
         remaining = everything - sampled * spread @ sampled.T
         leverage = _leverage(public, spared, basis)
         wander = np.linalg.solve(curvature, np.linalg.solve(curvature, everything).T)
@@ -90,31 +90,10 @@ class PublicMoments:
         )
 
 
-def _gradients(
-    public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """∇ℓ of every record, the same clipped, and ℓ″x of the records that the clip spares (parameters × records).
-
-    `model` is θ_0 and A; each record is judged by the model of the others.
-    """
-    theta, curvature = model
-    slopes = left_out_slopes(objective, public, theta, curvature)
-    lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
-    full = public.columns * slopes
-    clipped = full * (clip / np.maximum(lengths, clip))
-    spared = public.columns * (record_curvatures(objective.loss, public, theta) * (lengths <= clip))
-    return full, clipped, spared
-
-
 def _blunting(curvature: FloatArray, spared: FloatArray, spread: FloatArray) -> float:
     """½ tr A⁻¹LΣLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
     lost = (curvature - spared) @ np.linalg.inv(curvature)
     return max(float(np.trace(np.linalg.solve(curvature, lost @ spread @ lost.T))) / 2, 0.0)
-
-
-def _covariance(left: FloatArray, right: FloatArray) -> FloatArray:
-    centred = left - left.mean(axis=1, keepdims=True)
-    return np.asarray(centred @ right.T / left.shape[1], dtype=np.float64)
 
 
 def _leverage(public: Sample, spared: FloatArray, basis: FloatArray) -> FloatArray:
