@@ -1,8 +1,8 @@
 """From answers to what they say of the difference: pooled over owners, question by question.
 
 Owners that answer the same question are weighed by precision as far as noise counts, and by their records as far as
-they differ (κ). Those who answered one question stand for all owners only up to that difference, and those who answered
-another differ the other way: both is known (`Observation.aside`).
+they differ (κ, one for gradients and one for second moments). Those who answered one question stand for all owners only
+up to that difference, and those who answered another differ the other way: both is known (`Observation.aside`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AdaptiveSetting:
 def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference, Among]:
     """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
     observations, among = _observations(setting, state)
-    records, hessian = float(sum(setting.records)), _hessian(setting, state, among.expected)
+    records, hessian = float(sum(setting.records)), _hessian(setting, state)
     return infer(setting.geometry, records, observations, hessian, setting.expected), among
 
 
@@ -115,7 +115,7 @@ def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:
     return np.asarray(np.diag(geometry.spread) + geometry.unevenness @ place**2)
 
 
-def _hessian(setting: AdaptiveSetting, state: AdaptiveState, among: float) -> HessianObservation | None:
+def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
     """The second moments that were told, pooled over owners."""
     told = [one for one in state.told if one.ask.kind == "second_moments"]
     if not told:
@@ -123,6 +123,7 @@ def _hessian(setting: AdaptiveSetting, state: AdaptiveState, among: float) -> He
     geometry, owners = setting.geometry, [one.owner for one in told]
     records = np.asarray([setting.records[owner] for owner in owners], dtype=np.float64)
     noise = np.asarray([setting.noise.std_of(one.owner, one.ask) for one in told]) ** 2
+    among = _hessians_differ(setting, told, noise)
     scale = float(np.median(geometry.unevenness / geometry.hessian_noise(1.0)))
     weights = pooling_weights(records, scale * (1 / records + among), noise)
     moments = unpack_second_moments(
@@ -131,3 +132,17 @@ def _hessian(setting: AdaptiveSetting, state: AdaptiveState, among: float) -> He
     aside = _aside(setting, owners, weights, among)
     variance = geometry.hessian_noise(float(weights**2 @ noise)) + float(aside @ aside) * geometry.unevenness
     return HessianObservation(geometry.hessian_change(moments), variance)
+
+
+def _hessians_differ(setting: AdaptiveSetting, told: list[Told], noise: FloatArray) -> float:
+    """How much owners differ in their Hessians, from how far apart their second moments lie."""
+    geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
+    upper = np.triu_indices(geometry.parameters)
+    changes = [
+        geometry.hessian_change(unpack_second_moments(one.values, geometry.parameters, geometry.norm))[upper]
+        for one in told
+    ]
+    owners = [one.owner for one in told]
+    variances = np.outer(noise, geometry.hessian_noise(1.0)[upper])
+    evidence = Evidence(np.stack(changes), variances, sizes[owners], np.delete(sizes, owners))
+    return difference_among([evidence], [geometry.unevenness[upper]]).expected

@@ -18,7 +18,7 @@ from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting
-from copriv.rules.adaptive_questions import MOST_ANSWERS, model_of, next_question
+from copriv.rules.adaptive_questions import MOST_ANSWERS, is_strong, model_of, next_question
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
@@ -72,9 +72,12 @@ class AdaptiveNewton:
         left = self._on_menu(state.left(owner))
         if left == 0:
             return None
-        ask = (state.open_question(owner) or next_question(self.setting, state)).ask
+        strong = is_strong(self.setting, state)
+        question = state.open_question(owner, strong=strong) or next_question(self.setting, state)
+        ask = question.ask
         is_last = ask.kind == "gradient" and state.answers(owner) + 1 >= MOST_ANSWERS
-        wanted = left if is_last else self._on_menu(min(ask.share or left, left))
+        most = left - question.kept if left > question.kept else left
+        wanted = left if is_last else self._on_menu(min(ask.share or most, most))
         return Ask(ask.theta, ask.kind, wanted or min(self.setting.noise.shares))
 
     def _on_menu(self, share: int) -> int:

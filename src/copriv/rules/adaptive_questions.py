@@ -36,6 +36,8 @@ _HARM = -0.1
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
+# Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
+_KEPT = 10
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -106,7 +108,7 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
         return look(setting)
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
-    strong = max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
+    strong = is_strong(setting, state)
     budget = _budget(setting, state, among, strong=strong)
     planned = strong or is_few(setting.geometry.public.records, setting.geometry.parameters)
     if not planned and budget.alike:
@@ -115,7 +117,16 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     purchase = choose(outlook, budget) if planned else _next_round(state, outlook, budget)
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
-    return Question(Ask(theta, "gradient", purchase.share), purchase.owners)
+    kept = budget.kept if purchase.share == 0 and budget.left.max() > 2 * _KEPT else 0
+    return Question(Ask(theta, "gradient", purchase.share), purchase.owners, kept)
+
+
+def is_strong(setting: AdaptiveSetting, state: AdaptiveState) -> bool:
+    """Whether the answers so far surely show a strong shift, or owners that differ as much."""
+    if not state.told:
+        return False
+    found, among = inferred(setting, state)
+    return max(found.exceeds(_STRONG), among.exceeds(_STRONG)) > _SURE
 
 
 def _outlook(setting: AdaptiveSetting, found: Difference, theta: FloatArray) -> Outlook:
@@ -166,6 +177,8 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
     probed = strong or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
     if "second_moments" in noise.kinds and probed and not bought:
         squares = _precision(noise.second_moments_std)
+    alike = _is_alike(setting, among) and not (strong and _heard(state) < _ENOUGH)
+    kept = _KEPT if strong and not alike else 0
     return Budget(
         left=left,
         gradient=_precision(noise.noise_std),
@@ -174,10 +187,17 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
         among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
         fewest=scouts(setting),
-        purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most),
+        purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most) - (kept > 0),
         must_look=strong and bool(squares.any()),
-        alike=_is_alike(setting, among),
+        alike=alike,
+        kept=kept,
     )
+
+
+def _heard(state: AdaptiveState) -> int:
+    """The most owners that answered one question: of fewer than a handful that agree, others may still differ."""
+    asked = [told.ask.theta.tobytes() for told in state.told if told.ask.kind == "gradient"]
+    return max(map(asked.count, set(asked)), default=0)
 
 
 def _is_alike(setting: AdaptiveSetting, among: Among) -> bool:

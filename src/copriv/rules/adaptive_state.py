@@ -11,6 +11,9 @@ from copriv.errors import BadInput
 from copriv.rules.rule import Ask, AskedKind, answer_size
 from copriv.vectors import FloatArray, read_only
 
+# So many questions, counted from the last, may still be answered.
+_OPEN = 2
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Told:
@@ -23,10 +26,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """One question, to so many owners; a share of 0 is all that an owner has left."""
+    """One question, to so many owners; a share of 0 is all that an owner has left, but for what is `kept`."""
 
     ask: Ask
     owners: int
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,13 +48,20 @@ class AdaptiveState:
         """How often an owner has answered."""
         return sum(told.owner == owner for told in self.told)
 
-    def open_question(self, owner: int) -> Question | None:
-        """The question of the hour, if it is not yet answered by enough, nor by this owner."""
-        if not self.questions:
-            return None
-        question = self.questions[-1]
-        answered = [told.owner for told in self.told if is_to(told, question)]
-        return question if len(answered) < question.owners and owner not in answered else None
+    def open_question(self, owner: int, *, strong: bool) -> Question | None:
+        """The question of the hour, or the one before, if it is not yet answered by enough, nor by this owner.
+
+        If a strong shift has been found meanwhile, nobody is asked any more for all at once, unless something was kept
+        to see where that led.
+        """
+        is_kept = any(question.kept for question in self.questions)
+        for question in self.questions[-_OPEN:]:
+            if strong and question.ask.share == 0 and not is_kept:
+                continue
+            answered = [told.owner for told in self.told if is_to(told, question)]
+            if len(answered) < question.owners and owner not in answered:
+                return question
+        return None
 
 
 def is_to(told: Told, question: Question) -> bool:
@@ -60,7 +71,7 @@ def is_to(told: Told, question: Question) -> bool:
 
 def pack_state(state: AdaptiveState) -> bytes:
     """Questions and answers as bytes."""
-    questions = [_Packed.of(one.owners, one.ask, np.empty(0)) for one in state.questions]
+    questions = [_Packed.of(one.owners, one.ask, np.empty(0), one.kept) for one in state.questions]
     told = [_Packed.of(one.owner, one.ask, one.values) for one in state.told]
     return msgspec.msgpack.encode((questions, told))
 
@@ -70,7 +81,7 @@ def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
     try:
         questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
         for one in questions:
-            one.require(one.owner > 0 and 0 <= one.share <= 100 and not one.values, parameters)
+            one.require(one.owner > 0 and 0 <= one.share <= 100 and 0 <= one.kept <= 100 and not one.values, parameters)
         for one in told:
             count = answer_size(one.kind, parameters)
             one.require(0 <= one.owner < owners and 0 < one.share <= 100 and len(one.values) == 8 * count, parameters)
@@ -80,7 +91,7 @@ def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
             remedy="use the checkpoint of this study",
             value=len(data),
         ) from problem
-    asked = tuple(Question(one.ask(), one.owner) for one in questions)
+    asked = tuple(Question(one.ask(), one.owner, one.kept) for one in questions)
     return AdaptiveState(asked, tuple(Told(one.owner, one.ask(), _numbers(one.values)) for one in told))
 
 
@@ -92,11 +103,12 @@ class _Packed(msgspec.Struct, array_like=True):
     share: int
     theta: bytes
     values: bytes
+    kept: int = 0
 
     @classmethod
-    def of(cls, owner: int, ask: Ask, values: FloatArray) -> _Packed:
+    def of(cls, owner: int, ask: Ask, values: FloatArray, kept: int = 0) -> _Packed:
         """As stored."""
-        return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes())
+        return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes(), kept)
 
     def require(self, sound: bool, parameters: int) -> None:
         """Refuse what no run has packed: also models of another length, and numbers that are not finite."""

@@ -35,6 +35,8 @@ _TINY = 1e-16
 _ROUNDING = 1e-12
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
 _STRAIGHT, _FLATTEST = 1e-6, 0.05
+# Under a shift the clip takes another part of private gradients than of public ones: they differ by so many times it.
+_MISREAD = 0.7
 # So many deviations below 0 a mean is as good as any further down.
 _FURTHEST = -1e3
 
@@ -110,8 +112,9 @@ class Difference:
 def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
-    Larger shifts are a little rarer, and β is of the order of α, give or take a factor of ten; without a shift of
-    gradients there is hardly one of Hessians.
+    Larger shifts are a little rarer. β is of the order of α, or up to some ten times as large, and hardly ever much
+    smaller: records whose gradients differ have other Hessians. Without a shift of gradients there is hardly one of
+    Hessians.
     """
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
@@ -119,7 +122,8 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     first[0] = math.log(unshifted)
     centres = np.log10(np.where(ALPHAS > 0, ALPHAS, _NOTHING))
     places = np.log10(np.where(BETAS > 0, BETAS, _NOTHING))
-    second = -0.5 * ((places - centres[:, None] - _CENTRE) / _DECADES) ** 2
+    off = places - centres[:, None] - _CENTRE
+    second = -0.5 * (off / np.where(off > 0, _ABOVE, _BELOW)) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
     second[0] += math.log(1 - _SAME_HESSIAN)
     second[0, 0] = np.logaddexp(second[0, 0], math.log(_SAME_HESSIAN))
@@ -127,7 +131,7 @@ def prior(unshifted: float = 0.5) -> FloatArray:
 
 
 _SAME_HESSIAN = 0.9
-_FALL, _NOTHING, _CENTRE, _DECADES = 0.2, 10**-4.5, 0.2, 1.1
+_FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 0.4
 
 
 def chances_of_shifts() -> dict[float, float]:
@@ -176,11 +180,18 @@ def _at_scale(
     fixed[np.diag_indices_from(fixed)] += np.concatenate([one.variance for one in seen])
     count = len(seen)
     covariance = fixed + (sampling + ALPHAS)[:, None, None] * np.tile(geometry.spread, (count, count))
+    covariance += _misread(geometry)[:, None, None] * np.tile(np.eye(geometry.parameters), (count, count))
     covariance += _ROUNDING * covariance * np.eye(fixed.shape[0])
     rest = np.concatenate([one.deviation - mean @ one.place for one in seen])
     weights = np.linalg.solve(covariance, np.broadcast_to(rest[:, None], (ALPHAS.size, rest.size, 1)))[..., 0]
     likelihood = told - 0.5 * (weights @ rest + np.linalg.slogdet(covariance)[1])
     return Scales(mean, variance, covariance, weights, likelihood)
+
+
+def _misread(geometry: PublicGeometry) -> FloatArray:
+    """How much more the clip may take from private gradients than from public ones: a variance for every α."""
+    taken = geometry.clipping_bias
+    return np.asarray(np.where(ALPHAS > 0, _MISREAD**2 * float(taken @ taken) / taken.size, 0.0))
 
 
 def _shared(geometry: PublicGeometry, variance: FloatArray, one: Observation, other: Observation) -> FloatArray:

@@ -40,6 +40,7 @@ class PublicGeometry:
         unwhiten: W⁻¹.
         spread: covariance of one record's clipped gradient.
         restoring: from a deviation of clipped gradients to one of full gradients, if populations are the same.
+        clipping_bias: what the clip takes from the public rows' average gradient at θ_0.
         unevenness: variance, over records, of what one of them adds to each entry of the Hessian.
         second_moments: the average of xxᵀ.
         lift: T with TΔMTᵀ the change of the Hessian that goes with a change ΔM of the second moments.
@@ -56,6 +57,7 @@ class PublicGeometry:
     unwhiten: FloatArray
     spread: FloatArray
     restoring: FloatArray
+    clipping_bias: FloatArray
     unevenness: FloatArray
     second_moments: FloatArray
     lift: FloatArray
@@ -84,6 +86,7 @@ class PublicGeometry:
             (basis * np.sqrt(values)).T,
             within + ridge,
             np.linalg.solve(within + ridge, across.T).T,
+            whiten.T @ (full - clipped).mean(axis=1),
             _unevenness(whiten.T @ public.columns, spared),
             second,
             lift,

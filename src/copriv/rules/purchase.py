@@ -55,6 +55,9 @@ class Budget:
         shares: on the menu.
         fewest: the least owners that are asked at once.
         purchases: how many more questions there may be.
+        alike: whether it does not matter who is asked where.
+        must_look: whether something has to be bought before the rest.
+        kept: per cents that each keeps when it is asked for the rest.
     """
 
     left: FloatArray
@@ -67,6 +70,7 @@ class Budget:
     purchases: int
     alike: bool
     must_look: bool
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +157,7 @@ def _options(budget: Budget) -> Iterator[Purchase]:
     able = int(np.sum(budget.left > max(_SHARES)))
     fresh, most = int(np.sum(budget.left == budget.left.max())), int(budget.left.max())
     some = [(share, able) for share in _SHARES if share in budget.shares and able]
-    counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS})
+    counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS if budget.alike})
     halves = {most, *(share for share in (_HALF,) if share in budget.shares and share < most)}
     some += [(share, count) for count in counts if count < fresh for share in sorted(halves)]
     for share, owners in some:

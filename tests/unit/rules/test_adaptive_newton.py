@@ -4,15 +4,28 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.shifted import OBJECTIVE, TILT, P, cost, noise_model, objective, population, rule_for, strangers, train
+from tests.shifted import (
+    OBJECTIVE,
+    TILT,
+    P,
+    answer_to,
+    cost,
+    noise_model,
+    objective,
+    population,
+    rule_for,
+    strangers,
+    train,
+)
 
 from copriv.errors import BadInput
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
-from copriv.rules import adaptive_questions, tilted
-from copriv.rules.adaptive_inference import _aside, inferred
+from copriv.rules import adaptive_questions, difference, tilted
+from copriv.rules.adaptive_inference import _aside, _hessian, inferred
 from copriv.rules.adaptive_newton import SHARES
 from copriv.rules.adaptive_questions import MOST_ANSWERS
+from copriv.rules.adaptive_state import AdaptiveState, is_to
 from copriv.rules.newton import NewtonRule
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
@@ -271,3 +284,61 @@ def test_a_look_that_noise_would_hide_is_not_taken(public):
     samples = alike(10)
     _, asked = train(rule_for(public, samples, noisy(10, 1.0)), samples)
     assert [ask.share for _, ask in asked] == [100] * 10
+
+
+def mixed_company(owners=10, seed=300):
+    """The first two owners are like the public rows, the others are of another population."""
+    return [*alike(2, seed), *strangers(owners - 2, seed=seed + 50)]
+
+
+def test_nobody_is_asked_for_all_once_others_have_shown_a_shift_that_the_look_did_not(public, monkeypatch):
+    """The twin goes on with the question that the look had settled."""
+    samples = mixed_company()
+    rule = rule_for(public, samples, noisy(len(samples), 1e-2))
+    _, asked = train(rule, samples)
+    assert sum(ask.share == 100 for _, ask in asked) == 1
+    monkeypatch.setattr(AdaptiveState, "open_question", _whatever_was_asked)
+    _, asked = train(rule, samples)
+    assert sum(ask.share == 100 for _, ask in asked) == 3
+
+
+def _whatever_was_asked(state, owner, *, strong):
+    question = state.questions[-1] if state.questions else None
+    answered = [told.owner for told in state.told if question is not None and is_to(told, question)]
+    return question if question is not None and len(answered) < question.owners and owner not in answered else None
+
+
+def test_of_owners_that_differ_strongly_something_is_kept_to_see_where_the_rest_led(public):
+    samples = mixed_company()
+    rule = rule_for(public, samples, noisy(len(samples), 3e-3))
+    state, asked = train(rule, samples)
+    kept = [question for question in state.questions if question.kept]
+    assert len(kept) == 1
+    last = dict(asked)
+    assert not any(np.array_equal(ask.theta, kept[0].ask.theta) for ask in last.values())
+    assert {ask.share for ask in last.values()} == {kept[0].kept}
+    assert spent(asked) == dict.fromkeys(range(len(samples)), 100)
+
+
+def test_owners_whose_second_moments_differ_say_less_of_all_of_them(public):
+    def variance(samples):
+        rule = rule_for(public, [*samples, *alike(4)], noisy(len(samples) + 4, 1e-3))
+        state, generator = rule.begin(), np.random.default_rng(0)
+        ask = Ask(np.zeros(P), "second_moments", 50)
+        for owner, sample in enumerate(samples):
+            state = rule.learn(state, owner, answer_to(sample, ask, rule, owner, generator), ask)
+        return float(_hessian(rule.setting, state).variance.mean())
+
+    same, other = variance(alike(4, seed=400)), variance([*alike(2, seed=400), *strangers(2)])
+    assert other > 5 * same
+
+
+def test_under_a_shift_what_the_clip_takes_leaves_doubt(public):
+    """A short clip takes much of the public gradient, and nobody knows what it takes of private ones."""
+    geometry = rule_for(public, alike(1), noise_model(1, 1e-3, clip=0.05)).setting.geometry
+    assert np.linalg.norm(geometry.clipping_bias) > 0
+    doubts = difference._misread(geometry)
+    assert doubts[0] == 0
+    assert np.all(doubts[1:] > 0)
+    unclipped = rule_for(public, alike(1), noisy(1, 1e-3)).setting.geometry
+    assert np.all(difference._misread(unclipped) <= 1e-6 * doubts[1])
