@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
 from copriv.rules.public_moments import PublicMoments
 from copriv.rules.setting import NoiseModel, Owners
+from copriv.rules.unevenness import Unevenness
 from copriv.vectors import FloatArray, IntArray, Norm, read_only
 
 _MOST_STEPS = 20
@@ -71,6 +72,7 @@ class NewtonRule:
         clip: the most that one record's gradient may count; the owners' and the public rows'.
         norm: in which norm.
         outlook: what the public rows foretell, from `PublicMoments.of` with the same rows, objective, clip and norm.
+        unevenness: how wrong the public Hessian may be.
     """
 
     public: Sample
@@ -80,8 +82,13 @@ class NewtonRule:
     clip: float
     norm: Norm
     outlook: PublicMoments
+    unevenness: Unevenness = field(init=False)
     name = "newton"
     asks: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __post_init__(self) -> None:
+        found = Unevenness.of(self.public.columns, self.outlook.spared, self.outlook.basis)
+        object.__setattr__(self, "unevenness", found)
 
     @classmethod
     def of(
@@ -182,8 +189,7 @@ class NewtonRule:
         """One deviation for each owner heard from: its answers, each weighed by its noise and its staleness."""
         heard, place = np.unique(owners, return_inverse=True)
         sizes = np.asarray(self.records, dtype=np.float64)
-        away = questions - central
-        mismatch = np.einsum("ka,jab,kb->kj", away, self.outlook.leverage, away)
+        mismatch = self.unevenness.variances(questions - central)
         noise = np.asarray(self.noise_std)[owners, None] ** 2 + _SILENCE * self.outlook.spread / sum(self.records)
         weights = 1 / (noise + mismatch * (1 / self.public.records + 1 / sizes[owners])[:, None])
         total, weighted, variances = np.zeros((3, heard.size, self.parameters))
@@ -194,7 +200,7 @@ class NewtonRule:
 
     def _tilt(self, tilt: FloatArray) -> FloatArray:
         """The θ in the box at which ∇f_pub(θ) + d vanishes, by Newton's method from the public model."""
-        theta = self.outlook.start - np.linalg.solve(self.outlook.curvature, tilt)
+        theta = self.outlook.start - self.outlook.inverse @ tilt
         if isinstance(self.objective.loss, SquaredLoss):
             return self.objective.project(theta)
         for _ in range(_MOST_STEPS):
