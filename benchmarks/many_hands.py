@@ -26,7 +26,7 @@ def share_out(tasks: Sequence[Callable[[], Result]], description: str) -> list[R
     bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with (
         Progress(*bars, console=Console(stderr=True)) as progress,
-        _one_thread_each(),
+        one_thread_each(),
         ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool,
     ):
         bar = progress.add_task(description, total=len(tasks))
@@ -37,7 +37,7 @@ def share_out(tasks: Sequence[Callable[[], Result]], description: str) -> list[R
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """What processes that start meanwhile find in their environment."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))

@@ -60,12 +60,20 @@ def compiled_parallel(function: _Function) -> _Function:
     return cast(_Function, decorate(function))
 
 
+def freeze(array: FloatArray) -> FloatArray:
+    """The array itself, which nobody can change from now on; for one that has just been made.
+
+    >>> freeze(np.zeros(2)).flags.writeable
+    False
+    """
+    array.flags.writeable = False
+    return array
+
+
 def read_only(values: npt.ArrayLike) -> FloatArray:
     """A private copy of `values` as doubles that nobody can change.
 
     >>> read_only([1, 2]).flags.writeable
     False
     """
-    array = np.array(values, dtype=np.float64, order="C")
-    array.flags.writeable = False
-    return array
+    return freeze(np.array(values, dtype=np.float64, order="C"))

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from copriv.forecast.information import binding, information_limit, of_gaussian_promise, of_pure_promise
-from copriv.forecast.newton import STEP, draw_out, kept, ladder, tail_knots
+from copriv.forecast.newton import STEP, draw_out, kept, ladder, with_knots
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.staircase import Body, radial_variance, staircase_variance
@@ -207,9 +207,7 @@ def clipped_moments(evidence: PublicEvidence, body: Body, clips: Sequence[float]
     roots = np.sqrt(np.maximum(curvature, _SINGULAR * curvature[-1]))
     whitened = (directions / roots).T @ (gradients - gradients.mean(axis=1, keepdims=True))
     clips = ladder(lengths, _SHORTEST) if clips is None else clips
-    explained = {
-        clip: _explain(whitened, body.clip(gradients, lengths, clip)) for clip in {*clips, *tail_knots(lengths)}
-    }
+    explained = {clip: _explain(whitened, body.clip(gradients, lengths, clip)) for clip in with_knots(clips, lengths)}
     hidden = draw_out({clip: left for clip, (_, _, left) in explained.items()}, lengths)
     return [ClippedMoments(clip, *explained[clip], hidden[clip]) for clip in clips]
 

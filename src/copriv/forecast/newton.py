@@ -32,8 +32,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.rules.evidence import Evidence, pool
-from copriv.rules.left_out import left_out_lengths
-from copriv.rules.public_moments import PublicMoments
+from copriv.rules.public_moments import PublicGradients, PublicMoments
 from copriv.vectors import FloatArray, Norm
 
 # How many answers of each owner are thought of.
@@ -60,6 +59,22 @@ class NewtonPrediction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ClipOutlook:
+    """What a forecast needs of `PublicMoments`, and no more: many clips are looked at."""
+
+    spread: FloatArray
+    price: FloatArray
+    unexplained: float
+    staleness: float
+    blunting: float
+
+    @classmethod
+    def of(cls, moments: PublicMoments) -> ClipOutlook:
+        """Of the moments under a clip."""
+        return cls(moments.spread, moments.price, moments.unexplained, moments.staleness, moments.blunting)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NewtonForecast:
     """What the public rows foretell under one clip after another; worked out once, for any owners.
 
@@ -72,7 +87,7 @@ class NewtonForecast:
     """
 
     clips: tuple[float, ...]
-    outlooks: tuple[PublicMoments, ...]
+    outlooks: tuple[ClipOutlook, ...]
     hidden: tuple[float, ...]
     records: int
     fitness: float
@@ -149,8 +164,7 @@ class NewtonForecast:
         _, noise = pool(evidence, outlook.spread, 0.0)
         sampling = 1 / self.records + 1 / evidence.total
         unknown = outlook.spread * (sampling + sizes[:, None])
-        price = np.diag(outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled)) / 2
-        left = (noise * unknown / (noise + unknown)) @ price
+        left = (noise * unknown / (noise + unknown)) @ np.diag(outlook.price)
         return np.asarray(left + self.hidden[place] * sampling + _BLUNT * outlook.blunting * sizes)
 
     def _at(
@@ -177,14 +191,20 @@ def best_prediction(
 
 def _outlooks(
     public: Sample, objective: Objective, norm: Norm, theta: FloatArray, wanted: Sequence[float] | None
-) -> list[tuple[float, PublicMoments, float]]:
+) -> list[tuple[float, ClipOutlook, float]]:
     """Clips, what the public rows foretell under each, and what it hides, with the tail drawn out."""
-    lengths = left_out_lengths(objective, public, theta, norm)
+    gradients = PublicGradients.of(public, objective, norm, theta)
+    lengths = gradients.lengths
     clips = ladder(lengths) if wanted is None else wanted
-    places = {*clips, *tail_knots(lengths)}
-    outlooks = {clip: PublicMoments.of(public, objective, clip, norm, theta) for clip in places}
+    outlooks = {clip: ClipOutlook.of(gradients.under(clip)) for clip in with_knots(clips, lengths)}
     hidden = draw_out({clip: outlook.unexplained for clip, outlook in outlooks.items()}, lengths)
     return [(clip, outlooks[clip], hidden[clip]) for clip in clips]
+
+
+def with_knots(clips: Sequence[float], lengths: FloatArray) -> list[float]:
+    """These clips, and with them those whose difference tells how fast the tail falls, if a clip lies in the tail."""
+    knots = tail_knots(lengths)
+    return sorted({*clips, *knots} if max(clips) >= knots[1] else {*clips})
 
 
 def tail_knots(lengths: FloatArray) -> list[float]:
@@ -195,9 +215,11 @@ def tail_knots(lengths: FloatArray) -> list[float]:
 
 
 def draw_out(unexplained: Mapping[float, float], lengths: FloatArray) -> dict[float, float]:
-    """What each clip hides, from what it leaves unexplained, with the tail drawn out; knots have to be among them."""
+    """What each clip hides, from what it leaves unexplained, with the tail drawn out; see `with_knots`."""
     hidden = {clip: _hidden(left, int(np.sum(lengths > clip))) for clip, left in unexplained.items()}
     knots = tail_knots(lengths)
+    if max(hidden) < knots[1]:
+        return hidden
     tail = [hidden[knot] for knot in knots]
     return {clip: max(value, _extrapolate(clip, knots, tail)) for clip, value in hidden.items()}
 
@@ -228,7 +250,7 @@ def _extrapolate(clip: float, knots: Sequence[float], tail: Sequence[float]) -> 
 
 
 def _cost(
-    outlook: PublicMoments,
+    outlook: ClipOutlook,
     hidden: float,
     public_records: int,
     records: Sequence[int],
@@ -244,12 +266,12 @@ def _cost(
     sampling = 1 / public_records + 1 / evidence.total
     public = outlook.spread * sampling
     left = variance * public / (variance + public)
-    price = outlook.sampled.T @ np.linalg.solve(outlook.curvature, outlook.sampled) / 2
+    price = np.diag(outlook.price)
     mismatch = outlook.staleness / public_records
-    noise = float(np.diag(price) @ left) * kept(hidden - outlook.unexplained, float(np.diag(price) @ outlook.spread))
+    noise = float(price @ left) * kept(hidden - outlook.unexplained, float(price @ outlook.spread))
     stale = _staleness(mismatch, noise, _distances(public_records, records), answers)
     # ½xᵀA⁻¹x with x Gaussian has twice the squared Frobenius length as its variance; what is hidden lies anywhere.
-    spread = 2 * float(np.sum(price**2 * np.outer(left, left))) + 2 * (hidden * sampling) ** 2 / left.size
+    spread = 2 * float(left @ outlook.price**2 @ left) + 2 * (hidden * sampling) ** 2 / left.size
     return hidden * sampling + noise + stale, float(np.sqrt(spread))
 
 

@@ -9,7 +9,7 @@ how large a sample would differ from the rest as much as an owner does by nature
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -56,12 +56,7 @@ class PublicView:
     @classmethod
     def of(cls, sample: Sample, regularization: float, loss: Loss = _SQUARED) -> PublicView:
         """From public rows, of which there have to be more than features."""
-        if sample.records <= sample.parameters:
-            raise BadInput(
-                f"{sample.records} public rows for {sample.parameters} features",
-                remedy=f"give more than {sample.parameters} public rows, or fewer features",
-                value=sample.records,
-            )
+        _require_more_rows(sample)
         if isinstance(loss, SquaredLoss):
             statistics = SufficientStatistics.of(sample)
             model = statistics.minimiser(regularization)
@@ -145,6 +140,23 @@ class PublicView:
         return lost
 
 
+def public_model(loss: Loss, regularization: float, sample: Sample) -> FloatArray:
+    """The model that public rows give, of which there have to be more than features; no box binds."""
+    _require_more_rows(sample)
+    if isinstance(loss, SquaredLoss):
+        return SufficientStatistics.of(sample).minimiser(regularization)
+    return minimise_freely(loss, regularization, sample)
+
+
+def _require_more_rows(sample: Sample) -> None:
+    if sample.records <= sample.parameters:
+        raise BadInput(
+            f"{sample.records} public rows for {sample.parameters} features",
+            remedy=f"give more than {sample.parameters} public rows, or fewer features",
+            value=sample.records,
+        )
+
+
 def _parabola(loss: Loss, sample: Sample, model: FloatArray) -> SufficientStatistics:
     """The quadratic with the value, the slope and the curvature that a loss has at a model."""
     curvature = average_curvature(loss, sample, model)
@@ -153,8 +165,9 @@ def _parabola(loss: Loss, sample: Sample, model: FloatArray) -> SufficientStatis
     return SufficientStatistics(curvature, offset, power, sample.records)
 
 
-def leave_out(sample: Sample, groups: int) -> list[Sample]:
-    """The public rows without every so-manieth, once for each group: what a jackknife goes through."""
+def leave_out(sample: Sample, groups: int) -> Iterator[Sample]:
+    """The public rows without every so-manieth, once for each group: what a jackknife goes through, one at a time."""
     place = np.arange(sample.records) % groups
-    kept = [np.flatnonzero(place != group) for group in range(groups)]
-    return [Sample(np.ascontiguousarray(sample.columns[:, rows]), sample.targets[rows]) for rows in kept]
+    for group in range(groups):
+        rows = np.flatnonzero(place != group)
+        yield Sample(np.ascontiguousarray(sample.columns[:, rows]), sample.targets[rows])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 
 from copriv.forecast.newton import NewtonForecast
-from copriv.forecast.public import GROUPS, PublicView
+from copriv.forecast.public import GROUPS, PublicView, leave_out, public_model
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.geometry import PublicGeometry
@@ -53,7 +53,11 @@ class PublicEvidence:
 
     def _newton_rests(self, norm: Norm, clip: float) -> tuple[NewtonForecast, ...]:
         """At one clip, without one group of public rows after another, as if each rest had as many rows as all."""
-        found = (
-            NewtonForecast.of(rest.sample, self.objective, norm, rest.model, clips=(clip,)) for rest in self.view.rests
+        loss, regularization = self.objective.loss, self.objective.regularization
+        return tuple(
+            replace(
+                NewtonForecast.of(rest, self.objective, norm, public_model(loss, regularization, rest), clips=(clip,)),
+                records=self.sample.records,
+            )
+            for rest in leave_out(self.sample, GROUPS)
         )
-        return tuple(replace(rest, records=self.sample.records) for rest in found)

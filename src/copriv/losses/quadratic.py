@@ -27,7 +27,8 @@ class SufficientStatistics:
     def of(cls, sample: Sample) -> SufficientStatistics:
         """One pass over the records."""
         columns, n = sample.columns, sample.records
-        return cls(2 * columns @ columns.T / n, 2 * columns @ sample.targets / n, float(np.mean(sample.targets**2)), n)
+        curvature, offset = 2 * (columns @ columns.T) / n, 2 * (columns @ sample.targets) / n
+        return cls(curvature, offset, float(np.mean(sample.targets**2)), n)
 
     @classmethod
     def joint(cls, parts: Sequence[SufficientStatistics], copies: Sequence[int] | None = None) -> SufficientStatistics:

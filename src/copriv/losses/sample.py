@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray, freeze, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -43,8 +43,8 @@ class Sample:
         """All records of several samples, in order."""
         found = list(parts)
         return cls(
-            read_only(np.concatenate([part.columns for part in found], axis=1)),
-            read_only(np.concatenate([part.targets for part in found])),
+            freeze(np.concatenate([part.columns for part in found], axis=1)),
+            freeze(np.concatenate([part.targets for part in found])),
         )
 
     @property

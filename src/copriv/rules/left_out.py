@@ -21,9 +21,14 @@ _MOST_LEVERAGE = 0.9
 def left_out_offsets(objective: Objective, public: Sample, theta: FloatArray, curvature: FloatArray) -> FloatArray:
     """By how much each row's margin moves if it is left out; θ is the public model, `curvature` its Hessian A."""
     columns, records = public.columns, public.records
-    reach = np.sum(columns * np.linalg.solve(curvature, columns), axis=0) / records
+    reach = quadratic_forms(np.asarray(np.linalg.inv(curvature), dtype=np.float64), columns) / records
     leverage = np.minimum(record_curvatures(objective.loss, public, theta) * reach, _MOST_LEVERAGE)
     return np.asarray(record_slopes(objective.loss, public, theta) * reach / (1 - leverage))
+
+
+def quadratic_forms(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """xᵀMx of every record."""
+    return np.asarray(np.einsum("jr,jr->r", columns, matrix @ columns))
 
 
 def offset_slopes(objective: Objective, public: Sample, theta: FloatArray, offsets: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -36,9 +36,11 @@ from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, Adaptiv
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
+from copriv.rules.leaning import Leaning
 from copriv.rules.public_moments import PublicMoments
 from copriv.rules.setting import NoiseModel, Owners
-from copriv.vectors import FloatArray, IntArray, Norm, read_only
+from copriv.rules.unevenness import Unevenness
+from copriv.vectors import FloatArray, IntArray, Norm, freeze, read_only
 
 _MOST_STEPS = 20
 _STILL = 1e-12
@@ -71,6 +73,8 @@ class NewtonRule:
         clip: the most that one record's gradient may count; the owners' and the public rows'.
         norm: in which norm.
         outlook: what the public rows foretell, from `PublicMoments.of` with the same rows, objective, clip and norm.
+        leaning: what a ridge says that the public rows want; None if there is none.
+        unevenness: how wrong the public Hessian may be.
     """
 
     public: Sample
@@ -80,8 +84,14 @@ class NewtonRule:
     clip: float
     norm: Norm
     outlook: PublicMoments
+    leaning: Leaning | None = None
+    unevenness: Unevenness = field(init=False)
     name = "newton"
     asks: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __post_init__(self) -> None:
+        found = Unevenness.of(self.public.columns, self.outlook.spared, self.outlook.basis)
+        object.__setattr__(self, "unevenness", found)
 
     @classmethod
     def of(
@@ -95,10 +105,14 @@ class NewtonRule:
         norm: Norm,
         start: FloatArray | None = None,
     ) -> NewtonRule:
-        """The rule for these public rows and owners; `start` is the public model, if it is known already."""
+        """The rule for these public rows and owners; `start` is the public model, if it is known already.
+
+        Long models lean on a ridge. Short ones have rows enough, or look first (`rules.adaptive_newton`).
+        """
         _require_owners(records, noise_std)
         outlook = PublicMoments.of(public, objective, clip, norm, start)
-        return cls(public, objective, tuple(records), tuple(noise_std), clip, norm, outlook)
+        leaning = Leaning.of(public, objective, outlook) if public.parameters > MOST_PARAMETERS else None
+        return cls(public, objective, tuple(records), tuple(noise_std), clip, norm, outlook, leaning)
 
     @property
     def parameters(self) -> int:
@@ -116,9 +130,9 @@ class NewtonRule:
         return len(self.records)
 
     def begin(self) -> NewtonState:
-        """The public model, and no answers."""
-        none = np.empty((0, self.parameters))
-        return NewtonState(self.outlook.start, self.outlook.start, np.empty(0, dtype=np.int64), none, none)
+        """The public model, or what is expected instead, and no answers."""
+        none, first = np.empty((0, self.parameters)), self._first()
+        return NewtonState(first, first, np.empty(0, dtype=np.int64), none, none)
 
     def question(self, state: NewtonState, owner: int) -> FloatArray:
         """The present model; at a first meeting, perhaps the public one."""
@@ -167,23 +181,34 @@ class NewtonRule:
         self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """The model and where to ask newcomers; twice, as only the first model tells how far from it questions were."""
-        nearby = self._weigh(owners, questions, deviations, central)
-        first = self._tilt(self.outlook.restore(nearby.deviation, nearby.apart))
-        verdict = self._weigh(owners, questions, deviations, first)
-        central = self._tilt(self.outlook.restore(verdict.deviation, verdict.apart))
+        _, tilt = self._weigh(owners, questions, deviations, central)
+        verdict, tilt = self._weigh(owners, questions, deviations, self._tilt(tilt))
+        central = self._tilt(tilt)
         settled = verdict.among <= 1 / self.public.records or verdict.apart > _APART
-        return central, central if settled else self.outlook.start
+        return central, central if settled else self._first()
 
-    def _weigh(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Posterior:
+    def _first(self) -> FloatArray:
+        """The model before any answer."""
+        if self.leaning is None:
+            return self.outlook.start
+        return freeze(self._tilt(self.outlook.basis @ self.leaning.beforehand))
+
+    def _weigh(
+        self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray
+    ) -> tuple[Posterior, FloatArray]:
+        """What the answers say, and by how much all private records' gradient differs from the public rows'."""
         evidence = self._gather(owners, questions, deviations, central)
-        return weigh(evidence, self.outlook.spread, self.public.records)
+        if self.leaning is None:
+            known = weigh(evidence, self.outlook.spread, self.public.records)
+            return known, self.outlook.restore(known.deviation, known.apart)
+        known, ridge = self.leaning.weigh(evidence, self.outlook.spread, self.public.records)
+        return known, self.outlook.restore(known.deviation, known.apart) + self.outlook.basis @ ridge
 
     def _gather(self, owners: IntArray, questions: FloatArray, deviations: FloatArray, central: FloatArray) -> Evidence:
         """One deviation for each owner heard from: its answers, each weighed by its noise and its staleness."""
         heard, place = np.unique(owners, return_inverse=True)
         sizes = np.asarray(self.records, dtype=np.float64)
-        away = questions - central
-        mismatch = np.einsum("ka,jab,kb->kj", away, self.outlook.leverage, away)
+        mismatch = self.unevenness.variances(questions - central)
         noise = np.asarray(self.noise_std)[owners, None] ** 2 + _SILENCE * self.outlook.spread / sum(self.records)
         weights = 1 / (noise + mismatch * (1 / self.public.records + 1 / sizes[owners])[:, None])
         total, weighted, variances = np.zeros((3, heard.size, self.parameters))
@@ -194,7 +219,7 @@ class NewtonRule:
 
     def _tilt(self, tilt: FloatArray) -> FloatArray:
         """The θ in the box at which ∇f_pub(θ) + d vanishes, by Newton's method from the public model."""
-        theta = self.outlook.start - np.linalg.solve(self.outlook.curvature, tilt)
+        theta = self.outlook.start - self.outlook.inverse @ tilt
         if isinstance(self.objective.loss, SquaredLoss):
             return self.objective.project(theta)
         for _ in range(_MOST_STEPS):

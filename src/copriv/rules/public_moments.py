@@ -8,7 +8,9 @@ linear guess of how far the *full* gradients differ is B e with B = Σ_gc Σ_cc�
 populations differ, what the clip takes is presumed the same for owners and public rows, and the guess is e itself.
 
 All of this is worked out once, at the public model θ_0, in the eigenbasis of Σ_cc, where isotropic noise stays
-isotropic and every direction is a problem of its own.
+isotropic and every direction is a problem of its own. What no clip changes is worked out once for all clips
+(`PublicGradients`). Sums over records are split into those that a clip spares and the few that it shortens, so that a
+further clip costs little.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
+from copriv.losses.passes import record_curvatures, weighted_outer
 from copriv.losses.sample import Sample
-from copriv.rules.left_out import clipped_gradients, covariance
-from copriv.vectors import FloatArray, Norm, read_only
+from copriv.rules.left_out import left_out_slopes, quadratic_forms
+from copriv.vectors import FloatArray, Norm, freeze, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
 _FLOOR = 1e-9
@@ -30,73 +33,155 @@ _LEAST = 1e-18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicMoments:
-    """Moments of the public rows at the public model.
+    """Moments of the public rows at the public model, under one clip.
 
     Args:
         start: θ_0, the public model.
         curvature: A, the Hessian of the public fitness at θ_0.
+        inverse: A⁻¹.
         basis: columns are the directions u_j (eigenvectors of Σ_cc).
         spread: s_j = u_jᵀ Σ_cc u_j, the variance of one record's clipped gradient.
         sampled: B U, from a deviation in the basis to one of full gradients, if populations are the same.
+        price: (BU)ᵀA⁻¹(BU)/2, what a deviation in the basis costs.
         unexplained: trace of A⁻¹(Σ_gg − B Σ_cg)/2, what no answer about clipped gradients can teach.
-        leverage: M_j with δᵀM_jδ the variance of u_jᵀ(∂c/∂θ)δ over records: how wrong the public Hessian may be.
-        staleness: what that costs after one Newton step from θ_0, in fitness times n_pub².
+        spared: ℓ″ of every record; 0 where the clip does not spare it.
+        staleness: what it costs that the public Hessian may be wrong (`rules.unevenness`), after one Newton step from
+            θ_0, in fitness times n_pub².
         blunting: what the clip hides of a shift in which gradients differ by one record's variance: a shift is seen
             through the records that the clip spares.
     """
 
     start: FloatArray
     curvature: FloatArray
+    inverse: FloatArray
     basis: FloatArray
     spread: FloatArray
     sampled: FloatArray
+    price: FloatArray
     unexplained: float
-    leverage: FloatArray
+    spared: FloatArray
     staleness: float
     blunting: float = 0.0
 
     def restore(self, deviation: FloatArray, apart: float) -> FloatArray:
         """From a deviation of clipped gradients, in the basis, to one of full gradients: (1 − apart) B e + apart e."""
-        return np.asarray(((1 - apart) * self.sampled + apart * self.basis) @ deviation)
+        return np.asarray((1 - apart) * (self.sampled @ deviation) + apart * (self.basis @ deviation))
 
     @classmethod
     def of(
         cls, public: Sample, objective: Objective, clip: float, norm: Norm, start: FloatArray | None = None
     ) -> PublicMoments:
         """From public rows; `start` saves the search for the public model if it is known."""
+        return PublicGradients.of(public, objective, norm, start).under(clip)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicGradients:
+    """The public rows' gradients at the public model, each record judged by the model of the others.
+
+    Args:
+        columns: the records x (parameters × records).
+        start: θ_0.
+        curvature: A.
+        inverse: A⁻¹.
+        gradients: ∇ℓ of every record (parameters × records).
+        lengths: how long they are.
+        curvatures: ℓ″ of every record.
+        ridge: 2λ, which A has in every direction.
+        spread: Σ_gg.
+        strays: (ℓ″)² xᵀA⁻¹Σ_gg A⁻¹x of every record: how far its slope strays if the model does as samples do.
+        strayed: V, the mean of that times xxᵀ.
+    """
+
+    columns: FloatArray
+    start: FloatArray
+    curvature: FloatArray
+    inverse: FloatArray
+    gradients: FloatArray
+    lengths: FloatArray
+    curvatures: FloatArray
+    ridge: float
+    spread: FloatArray
+    strays: FloatArray
+    strayed: FloatArray
+
+    @classmethod
+    def of(cls, public: Sample, objective: Objective, norm: Norm, start: FloatArray | None = None) -> PublicGradients:
+        """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
         curvature = objective.curvature(public, theta)
-        full, clipped, spared = clipped_gradients(public, objective, (theta, curvature), clip, norm)
-        spared = public.columns * spared
-        across, within = covariance(full, clipped), covariance(clipped, clipped)
+        inverse = _symmetric(np.asarray(np.linalg.inv(curvature), dtype=np.float64))
+        slopes = left_out_slopes(objective, public, theta, curvature)
+        gradients = public.columns * slopes
+        mean = gradients.mean(axis=1)
+        spread = gradients @ gradients.T / public.records - np.outer(mean, mean)
+        curvatures = record_curvatures(objective.loss, public, theta)
+        strays = curvatures**2 * quadratic_forms(inverse @ spread @ inverse, public.columns)
+        return cls(
+            columns=public.columns,
+            start=read_only(theta),
+            curvature=freeze(curvature),
+            inverse=freeze(inverse),
+            gradients=gradients,
+            lengths=np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0),
+            curvatures=curvatures,
+            ridge=2 * objective.regularization,
+            spread=spread,
+            strays=strays,
+            strayed=weighted_outer(public.columns, strays) / public.records,
+        )
+
+    def under(self, clip: float) -> PublicMoments:
+        """What a clip leaves of them."""
+        within, across = self._clipped(clip)
         values, basis = np.linalg.eigh(within)
         spread = np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST))
         sampled = across @ basis / spread
-        everything = covariance(full, full)
-        remaining = everything - sampled * spread @ sampled.T
-        leverage = _leverage(public, spared, basis)
-        wander = np.linalg.solve(curvature, np.linalg.solve(curvature, everything).T)
-        price = np.sum(basis * np.linalg.solve(curvature, basis), axis=0) / 2
-        return cls(
-            start=read_only(theta),
-            curvature=read_only(curvature),
-            basis=read_only(basis),
-            spread=read_only(spread),
-            sampled=read_only(sampled),
-            unexplained=max(float(np.trace(np.linalg.solve(curvature, remaining))) / 2, 0.0),
-            leverage=read_only(leverage),
-            staleness=float(price @ np.einsum("jab,ba->j", leverage, wander)),
-            blunting=_blunting(curvature, spared @ public.columns.T / public.records, everything),
+        price = _symmetric(sampled.T @ (self.inverse @ sampled)) / 2
+        everything = float(np.sum(self.inverse * self.spread)) / 2
+        return PublicMoments(
+            start=self.start,
+            curvature=self.curvature,
+            inverse=self.inverse,
+            basis=freeze(basis),
+            spread=freeze(spread),
+            sampled=freeze(sampled),
+            price=freeze(price),
+            unexplained=max(everything - float(np.diag(price) @ spread), 0.0),
+            spared=freeze(np.where(self.lengths <= clip, self.curvatures, 0.0)),
+            staleness=self._staleness(clip, basis),
+            blunting=self._blunting(clip),
         )
 
+    def _clipped(self, clip: float) -> tuple[FloatArray, FloatArray]:
+        """Σ_cc and Σ_gc."""
+        short = self.lengths <= clip
+        spared, longer = self.gradients[:, short], self.gradients[:, ~short]
+        kept = clip / self.lengths[~short]
+        clipped, records = longer * kept, self.lengths.size
+        second = spared @ spared.T
+        mean = (spared.sum(axis=1) + clipped.sum(axis=1)) / records
+        full = (spared.sum(axis=1) + longer.sum(axis=1)) / records
+        within = (second + clipped @ clipped.T) / records - np.outer(mean, mean)
+        return within, (second + longer @ clipped.T) / records - np.outer(full, mean)
 
-def _blunting(curvature: FloatArray, spared: FloatArray, spread: FloatArray) -> float:
-    """½ tr A⁻¹LΣLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
-    lost = (curvature - spared) @ np.linalg.inv(curvature)
-    return max(float(np.trace(np.linalg.solve(curvature, lost @ spread @ lost.T))) / 2, 0.0)
+    def _staleness(self, clip: float, basis: FloatArray) -> float:
+        """Σ_j ½(u_jᵀA⁻¹u_j) tr M_jA⁻¹Σ_gg A⁻¹, over the records that the clip spares.
+
+        That is Σ_j ½(u_jᵀA⁻¹u_j) u_jᵀVu_j with V = E[(ℓ″)² (xᵀA⁻¹Σ_gg A⁻¹x) xxᵀ]: no M_j is needed.
+        """
+        price = np.sum(basis * (self.inverse @ basis), axis=0) / 2
+        shortened = self.lengths > clip
+        spared = self.strayed - weighted_outer(self.columns[:, shortened], self.strays[shortened]) / self.lengths.size
+        return float(np.sum((basis * price @ basis.T) * spared))
+
+    def _blunting(self, clip: float) -> float:
+        """½ tr A⁻¹LΣ_ggLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
+        shortened = self.lengths > clip
+        hidden = weighted_outer(self.columns[:, shortened], self.curvatures[shortened]) / self.lengths.size
+        lost = (hidden + self.ridge * np.eye(self.start.size)) @ self.inverse
+        return max(float(np.sum((self.inverse @ lost) * (lost @ self.spread))) / 2, 0.0)
 
 
-def _leverage(public: Sample, spared: FloatArray, basis: FloatArray) -> FloatArray:
-    """M_j = E[(u_jᵀ ℓ″x)² xxᵀ] over the spared records."""
-    weights = (basis.T @ spared) ** 2
-    return np.stack([(public.columns * weight) @ public.columns.T / public.records for weight in weights])
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    return np.asarray((matrix + matrix.T) / 2)
