@@ -88,7 +88,8 @@ def main() -> None:
         "large",
         "one gradient before noise, of a folder of Parquet files of a million rows and 12 columns, each line in a "
         "process of its own (of a cluster, the process with the highest peak). From the first to the last `anew`, time "
-        f"a row grows by {_growth(rows, 5):.2f} and CPU time a row by {_growth(rows, 6):.2f}. "
+        f"a row grows by {_growth(rows, 5):.2f} (whatever else the machine did included) and CPU time a row by "
+        f"{_growth(rows, 6):.2f}. "
         f"Largest table asked for: {largest:,} rows",
         [
             "rows",

@@ -19,6 +19,7 @@ import polars as pl
 
 from copriv.owner.smallest import Hashes, Smallest
 from copriv.records.column import written
+from copriv.records.folder import as_one
 from copriv.records.table import collect, count_rows, read_batches
 from copriv.vectors import IntArray
 
@@ -92,7 +93,7 @@ class Recognised:
 
 
 def recognise(
-    table: pl.LazyFrame,
+    tables: Sequence[pl.LazyFrame],
     key: bytes,
     known: Iterable[tuple[Kind, tuple[str, ...]]] = (),
     tell: Tell = lambda _done, _total: None,
@@ -100,18 +101,19 @@ def recognise(
     """Hash every row of a table, and every value of the columns that look like ids.
 
     Args:
-        table: the table.
+        tables: the table, in one file or several.
         key: of the hashes.
         known: kinds and columns of other sketches, to be comparable with these too, where the table has the columns.
         tell: is told how many rows of how many are read.
     """
-    names, rows = tuple(sorted(table.collect_schema().names())), count_rows(table)
-    ids, numbering = _id_columns(table, rows)
+    whole = as_one(tables)
+    names, rows = tuple(sorted(whole.collect_schema().names())), count_rows(whole)
+    ids, numbering = _id_columns(whole, rows)
     own: list[tuple[Kind, tuple[str, ...]]] = [("rows", tuple(name for name in names if name not in numbering))]
     own.extend(("ids", (name,)) for name in ids)
     wanted = [each for each in dict.fromkeys([*own, *known]) if each[1] and set(each[1]) <= set(names)]
     make = _full_sketches if rows <= MOST_IN_FULL else _cut_sketches
-    sketches = make(_hash_batches(table, wanted, key, tell), rows, wanted)
+    sketches = make(_hash_batches(tables, wanted, key, tell), rows, wanted)
     return Recognised(rows, names, tuple(sketch for sketch in sketches if _tells_apart(sketch, rows)))
 
 
@@ -121,7 +123,7 @@ def digest_table(table: pl.LazyFrame, key: bytes, tell: Tell = lambda _done, _to
     rows = count_rows(table)
     found = hashlib.blake2b(digest_size=32, key=key, person=b"copriv table")
     found.update(repr((names, rows)).encode())
-    for _, (hashes,) in _hash_batches(table, [("rows", names)], key, tell):
+    for _, (hashes,) in _hash_batches([table], [("rows", names)], key, tell):
         found.update(hashes.astype("<u8").tobytes())
     return found.digest()
 
@@ -201,10 +203,10 @@ def _describe_column(name: str, dtype: pl.DataType, count: Callable[[pl.Expr], p
     )
 
 
-def _hash_batches(table: pl.LazyFrame, wanted: Sequence[Wanted], key: bytes, tell: Tell) -> Batches:
+def _hash_batches(tables: Sequence[pl.LazyFrame], wanted: Sequence[Wanted], key: bytes, tell: Tell) -> Batches:
     """For every wanted set of columns the hash of every row, batch by batch, with the places of the rows."""
     names = sorted({name for _, columns in wanted for name in columns})
-    for span, batch in read_batches(table, names, tell):
+    for span, batch in read_batches(tables, names, tell):
         cells = np.column_stack([_cells(batch[name], key) for name in names])
         hashed = []
         for kind, columns in wanted:

@@ -57,6 +57,11 @@ def align(files: Sequence[Path], tables: Sequence[pl.LazyFrame]) -> tuple[pl.Laz
     return tuple(table.select(first.names()).with_columns(as_doubles) for table in tables)
 
 
+def as_one(tables: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """Aligned tables as one, in order."""
+    return tables[0] if len(tables) == 1 else pl.concat(tables, how="vertical")
+
+
 def _unlike(first: Path, file: Path, problem: str) -> BadTable:
     return BadTable(
         f"{first.name} and {file.name} are no parts of one table: {problem}",

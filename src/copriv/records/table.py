@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from copriv.records.canonical import rewrite
 from copriv.records.csv_file import open_csv
 from copriv.records.file_bytes import PACKED, Tell
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.folder import align, files_of
+from copriv.records.folder import align, as_one, files_of
 from copriv.records.json_lines import open_json_lines
 
 _CSV, _JSON_LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
@@ -47,8 +48,7 @@ def open_table(
         tell: is told how many bytes of how many are checked.
         note: is told what a person should know about the file.
     """
-    tables = open_tables(path, form, names=names, tell=tell, note=note)
-    return tables[0] if len(tables) == 1 else pl.concat(tables, how="vertical")
+    return as_one(open_tables(path, form, names=names, tell=tell, note=note))
 
 
 def open_tables(
@@ -171,10 +171,16 @@ def collect(table: pl.LazyFrame) -> pl.DataFrame:
         raise _broken(problem) from problem
 
 
-def read_batches(table: pl.LazyFrame, names: Iterable[str], tell: Tell) -> Iterator[tuple[slice, pl.DataFrame]]:
-    """Some columns of a table, batch by batch, each with the places of its rows; `tell` is told of rows."""
-    rows, done = count_rows(table), 0
-    for batch in collect_batches(table.select(sorted(set(names))), BATCH_ROWS):
+def read_batches(
+    table: pl.LazyFrame | Sequence[pl.LazyFrame], names: Iterable[str], tell: Tell
+) -> Iterator[tuple[slice, pl.DataFrame]]:
+    """Some columns of a table, batch by batch, each with the places of its rows; `tell` is told of rows.
+
+    The files of a folder are read one after another: as one lazy table, many would be at once.
+    """
+    parts, wanted = [table] if isinstance(table, pl.LazyFrame) else table, sorted(set(names))
+    rows, done = sum(map(count_rows, parts)), 0
+    for batch in chain.from_iterable(collect_batches(part.select(wanted), BATCH_ROWS) for part in parts):
         yield slice(done, done + batch.height), batch
         done += batch.height
         tell(done, rows)

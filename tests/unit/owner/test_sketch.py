@@ -61,9 +61,9 @@ def test_of_a_long_table_only_the_smallest_hashes_are_held(monkeypatch):
     """They are those that a full sketch keeps, and the number of distinct ones is estimated."""
     rows = 60_000
     table = pl.concat([_people(rows), _people(300)])
-    full = recognise(table.lazy(), KEY)
+    full = recognise([table.lazy()], KEY)
     monkeypatch.setattr(sketch, "MOST_IN_FULL", 1000)
-    cut = recognise(table.lazy(), KEY)
+    cut = recognise([table.lazy()], KEY)
     assert [each.columns for each in cut.sketches] == [each.columns for each in full.sketches]
     for one, other in zip(cut.kept(), full.kept(), strict=True):
         assert np.array_equal(one.hashes, other.hashes)
@@ -74,8 +74,8 @@ def test_of_a_long_table_only_the_smallest_hashes_are_held(monkeypatch):
 
 def test_kin_of_a_long_table_is_found_and_strangers_are_not(monkeypatch):
     monkeypatch.setattr(sketch, "MOST_IN_FULL", 1000)
-    long = recognise(_people(60_000).lazy(), KEY)
-    known = {name: recognise(table.lazy(), KEY).kept() for name, table in (
+    long = recognise([_people(60_000).lazy()], KEY)
+    known = {name: recognise([table.lazy()], KEY).kept() for name, table in (
         ("a part", _people(60_000)[:20_000]), ("others", _people(20_000, seed=1, shift=3))
     )}  # fmt: skip
     files = [KnownFile(name.encode(), name, Path(name), 20_000, kept, None) for name, kept in known.items()]
