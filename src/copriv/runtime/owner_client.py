@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,17 +68,22 @@ def _serve_streamed(
 ) -> tuple[float, ...]:
     """The same from records that are read again for every answer, which may take minutes.
 
-    So an answer has a thread of its own, and the session goes on beside it, with its own look at the ledger. Files that
-    have changed are noticed before anything is charged.
+    So the session goes on beside it, with its own look at the ledger.
     """
-
-    async def handle(data: bytes) -> bytes:
-        records.require_unchanged()
-        return await asyncio.to_thread(owner.handle, data)
-
+    handle = unchanged_first(records, owner.handle)
     with closing(SqliteLedger(Path(home.enrollment.ledger))) as beside:
         log = OwnerLog(home, beside, tell)
         return asyncio.run(answer(home, owner, records.records, log, handle))
+
+
+def unchanged_first(records: StreamedRecords, handle: Callable[[bytes], bytes]) -> Handle:
+    """Replies that take long, each in a thread of its own; files that have changed are noticed before any charge."""
+
+    async def reply(data: bytes) -> bytes:
+        records.require_unchanged()
+        return await asyncio.to_thread(handle, data)
+
+    return reply
 
 
 async def answer(
