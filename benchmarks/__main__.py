@@ -28,6 +28,7 @@ OPTIONAL = {
     "calibration",
     "coverage",
     "few_rows",
+    "large",
     "limits",
     "planning",
     "prototype",

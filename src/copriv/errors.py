@@ -38,6 +38,10 @@ class BadTable(BadInput):
     """A table of records cannot be read or used as asked."""
 
 
+class RecordsChanged(CoprivError):
+    """Records are not those that were read first: nothing may be answered from them until somebody has looked."""
+
+
 class BadGuarantee(BadInput):
     """A privacy guarantee that cannot be promised."""
 

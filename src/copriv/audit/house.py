@@ -24,6 +24,7 @@ import numpy as np
 
 from copriv.audit.errands import Choice, Errand, models
 from copriv.errors import CoprivError
+from copriv.losses.sample import Sample
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.joining import require_registered, settle_joining
 from copriv.owner.owner import Owner
@@ -36,6 +37,7 @@ from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_reply
+from copriv.records.resources import Resources
 from copriv.vectors import FloatArray, Norm
 
 Draw: TypeAlias = Callable[[], str]
@@ -74,6 +76,13 @@ class Log(Protocol):
         """A query was answered."""
 
 
+class Prepare(Protocol):
+    """Reads the records and works out the promise."""
+
+    def __call__(self, enrollment: Enrollment, study: StudyFile, *, resources: Resources | None = None) -> Prepared:
+        """An owner's side of a study; with other resources, records may be read anew for every answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """Every function that has a say in what leaves an owner; a broken twin has one of its own.
@@ -90,7 +99,7 @@ class House:
     hello: Callable[[Enrollment, Terms, int, str, str], Hello]
     state: Callable[[StudyFile, Hello, Sequence[Reply]], bytes]
     log: Callable[[OwnerWorkspace, SqliteLedger, TextIO], Log]
-    prepare: Callable[[Enrollment, StudyFile], Prepared] = prepare
+    prepare: Prepare = prepare
     open_ledger: Callable[[OwnerWorkspace, Draw], SqliteLedger] = OwnerWorkspace.open_ledger
     handle: Callable[[Owner, bytes], bytes] = Owner.handle
 
@@ -146,10 +155,14 @@ def _live(
     life.joined = True
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
-    life.rows = np.vstack([prepared.sample.columns, prepared.sample.targets]).T
+    life.rows = np.hstack(list(prepared.sample.each(_rows))).T
     choices = [(part.kind, part.share) for part in prepared.commitment.parts]
     hello = _serve(house, life, folder, errands(terms, NAME, choices))
     life.say("statement", house.state(prepared.study, hello, life.replies))
+
+
+def _rows(sample: Sample) -> FloatArray:
+    return np.vstack([sample.columns, sample.targets])
 
 
 def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:

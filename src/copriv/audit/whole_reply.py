@@ -14,7 +14,8 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, zip_longest
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +30,7 @@ from copriv.audit.raw_table import ALL, FEW, FORMATS, RECORDS, USUAL, Odd, Suffi
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import on_one_core
 from copriv.protocol.terms import Terms
+from copriv.records.resources import Resources
 from copriv.vectors import FloatArray
 
 Tell: TypeAlias = Callable[[int, int], None]
@@ -52,6 +54,7 @@ class Case:
         thorough: whether the owner is asked everything that it has a word for, or only what it answers.
         records: how many rows a file has.
         columns: which columns it has.
+        batch_rows: records are read anew for every answer, so many rows at a time; 0 if they are kept in memory.
     """
 
     study: Study
@@ -62,6 +65,7 @@ class Case:
     thorough: bool = False
     records: int = RECORDS
     columns: tuple[str, ...] = FEW
+    batch_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ def corpus() -> Iterator[Case]:
         yield Case(study, suffix, odds.SHARP[1:], odds.SHARP[0])
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
+    for study, suffix in zip(asked, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds.SHARP[:2], batch_rows=7)
 
 
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:
@@ -119,6 +125,8 @@ def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _
 @on_one_core()
 def compare_all(house: House, case: Case) -> list[tuple[Odd, Comparison]]:
     """The base file against the file with each odd record."""
+    if case.batch_rows:
+        house = replace(house, prepare=partial(house.prepare, resources=Resources(0, None, case.batch_rows)))
     with tempfile.TemporaryDirectory(prefix="copriv-audit-", dir=_scratch()) as scratch:
         base = _live(house, case, case.base, Path(scratch) / "base")
         return [

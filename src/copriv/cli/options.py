@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from copriv.cli.command import option
 
 if TYPE_CHECKING:
+    from copriv.records.cluster import Machine
     from copriv.records.file_format import FileFormat
 
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
@@ -61,6 +62,24 @@ def read_options(options: FileOptions) -> FileFormat:
     return parse_format(
         encoding=options.encoding, delimiter=options.delimiter, decimal=options.decimal, dates=options.dates
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """What reading may use."""
+
+    memory: Annotated[
+        str | None, option("--memory", DATA, "Read larger records anew for every answer (default: half).", "2GiB")
+    ] = None
+    dask: Annotated[str | None, option("--dask", DATA, "Your own Dask cluster helps to read: ADDRESS, or local.")] = (
+        None
+    )
+
+    def machine(self) -> Machine:
+        """The same, for whoever reads."""
+        from copriv.records.cluster import Machine
+
+        return Machine(self.memory, self.dask)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from copriv.cli.command import argument, command, group, option
-from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, read_options
+from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, MachineOptions, read_options
 from copriv.cli.person import ask_to_agree, asker, who
 from copriv.cli.say import say
+
+if TYPE_CHECKING:
+    from copriv.records.cluster import Machine
 
 owner = group("An owner's side of a consortium: join with your own records and budget, answer, judge the result.")
 
@@ -22,7 +25,7 @@ class _Folder(AsJson):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Approving(_Folder):
+class _Approving(_Folder, MachineOptions):
     signed_off_by: Annotated[str | None, option("--signed-off-by", _APPROVAL, "Who approves (default: this user).")] = (
         None
     )
@@ -55,7 +58,7 @@ def request(options: _Request) -> None:
 @dataclass(frozen=True, kw_only=True)
 class _Join(_Approving, FileOptions):
     invitation: Annotated[Path, argument("The learner's answer to your request.")]
-    data: Annotated[Path, option("--data", DATA, "Your records: a CSV or Parquet table. It stays where it is.")]
+    data: Annotated[Path, option("--data", DATA, "Your records: a table, or a folder of tables. They stay there.")]
     target: Annotated[
         str | None, option("--target", DATA, "What you call the column to predict (default: as the study does).")
     ] = None
@@ -99,7 +102,8 @@ def join(options: _Join) -> None:
 
     names = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
     given = {name: getattr(options, name) for name in (*names, "version_of", "unrelated")}
-    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=read_options(options))
+    form, machine = read_options(options), options.machine()
+    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=form, machine=machine)
     with narrated() as tell:
         proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
     present(proposal, tell.console)
@@ -125,7 +129,7 @@ def approve(options: _Approving) -> None:
 
     home = OwnerWorkspace(options.folder)
     with narrated() as tell:
-        proposal = owner_joining.propose_again(home, tell)
+        proposal = owner_joining.propose_again(home, tell, options.machine())
     present(proposal, tell.console)
     ask_to_agree(tell.console, yes=options.yes)
     approval = owner_joining.approve(home, who(options.signed_off_by), proposal.prepared.sample.records)
@@ -152,7 +156,7 @@ def renew(options: _Renew) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Serve(_Folder):
+class _Serve(_Folder, MachineOptions):
     log: Annotated[
         Path | None, option("--log", OUTPUT, "Add every query with its price to this file, one JSON line each.")
     ] = None
@@ -166,10 +170,10 @@ def serve(options: _Serve) -> None:
 
     It comes back by itself after every break; stopping and starting it again loses nothing.
     """
-    run_serve(options.folder, options.log, as_json=options.as_json)
+    run_serve(options.folder, options.log, options.machine(), as_json=options.as_json)
 
 
-def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
+def run_serve(folder: Path, log: Path | None = None, machine: Machine | None = None, *, as_json: bool) -> None:
     """The whole of `copriv owner serve`."""
     from copriv.cli.person import heed_termination
     from copriv.owner.workspace import OwnerWorkspace
@@ -180,7 +184,7 @@ def run_serve(folder: Path, log: Path | None = None, *, as_json: bool) -> None:
     heed_termination()
     home = OwnerWorkspace(folder)
     with narrated(log) as tell:
-        model = keep_model(home, serve_study(home, tell))
+        model = keep_model(home, serve_study(home, tell, machine))
     told = {"owner": home.enrollment.owner, "study": home.study.terms.name, "model": str(model)}
     words = f"the study has ended; its model is {model}\nnext: copriv owner verdict --folder {folder}"
     say(told, words, as_json=as_json)
@@ -221,7 +225,7 @@ def statement(options: _Statement) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Verdict(_Folder):
+class _Verdict(_Folder, MachineOptions):
     model: Annotated[
         Path | None, option("--model", DATA, "The joint model (default: the one that `serve` has received).")
     ] = None
@@ -242,5 +246,5 @@ def verdict(options: _Verdict) -> None:
 
     home = OwnerWorkspace(options.folder)
     with narrated() as tell:
-        told = judge(home, joint_model(home, options.model), options.folds, tell)
+        told = judge(home, joint_model(home, options.model), options.folds, tell, options.machine())
     say(told, verdict_lines(told), as_json=options.as_json)

@@ -14,8 +14,12 @@ import math
 import numpy as np
 
 from copriv.errors import BadInput
+from copriv.losses.records import Records, add_up
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, FloatArray, Norm
+
+# The numbers of so many blocks are held at a time: 16 MiB.
+_MOST_NUMBERS = 1 << 21
 
 
 def moment_count(parameters: int) -> int:
@@ -41,10 +45,14 @@ def off_diagonal_weight(norm: Norm) -> float:
     return math.sqrt(2) if norm is Norm.L2 else 1.0
 
 
-def pack_moments(sample: Sample, norm: Norm) -> FloatArray:
-    """Σ xxᵀ and Σ xy of some records, as the vector whose sensitivity is known in that norm."""
-    matrix = sample.columns @ sample.columns.T
-    return np.concatenate([_pack_matrix(matrix, norm), sample.columns @ sample.targets])
+def pack_moments(records: Records, norm: Norm) -> FloatArray:
+    """Σ xxᵀ and Σ xy of some records, as the vector whose sensitivity is known in that norm.
+
+    Records are added up in blocks, and then the blocks: that bounds the rounding error (`privacy.sensitivity`).
+    """
+    pairs = second_moment_count(records.parameters)
+    total = add_up(_in_parts(records, moment_count(records.parameters)), _block_moments)
+    return np.concatenate([_weigh(total[:pairs], records.parameters, norm), total[pairs:]])
 
 
 def unpack_moments(vector: FloatArray, parameters: int, norm: Norm) -> tuple[FloatArray, FloatArray]:
@@ -59,16 +67,14 @@ def unpack_moments(vector: FloatArray, parameters: int, norm: Norm) -> tuple[Flo
     return _unpack_matrix(vector[:pairs], parameters, norm), vector[pairs:]
 
 
-def pack_second_moments(sample: Sample, norm: Norm) -> FloatArray:
+def pack_second_moments(records: Records, norm: Norm) -> FloatArray:
     """The average of xxᵀ over some records, as the vector whose sensitivity is known in that norm.
 
     Records are added up in blocks, and then the blocks: that bounds the rounding error (`privacy.sensitivity`).
     """
-    total = np.zeros((sample.parameters, sample.parameters))
-    for first in range(0, sample.records, BLOCK):
-        block = sample.columns[:, first : first + BLOCK]
-        total += block @ block.T
-    return _pack_matrix(total / sample.records, norm)
+    numbers = second_moment_count(records.parameters)
+    total = add_up(_in_parts(records, numbers), _block_second_moments)
+    return _weigh(total / records.records, records.parameters, norm)
 
 
 def unpack_second_moments(vector: FloatArray, parameters: int, norm: Norm) -> FloatArray:
@@ -82,10 +88,44 @@ def unpack_second_moments(vector: FloatArray, parameters: int, norm: Norm) -> Fl
     return _unpack_matrix(vector, parameters, norm)
 
 
-def _pack_matrix(matrix: FloatArray, norm: Norm) -> FloatArray:
-    """The diagonal, and what lies above it times the weight."""
-    above = matrix[np.triu_indices(matrix.shape[0], 1)] * off_diagonal_weight(norm)
-    return np.concatenate([np.diag(matrix), above])
+def _weigh(pairs: FloatArray, parameters: int, norm: Norm) -> FloatArray:
+    """The diagonal as it is, and what lies above it times the weight."""
+    return np.concatenate([pairs[:parameters], pairs[parameters:] * off_diagonal_weight(norm)])
+
+
+def _in_parts(records: Records, numbers: int) -> Records:
+    """Records in memory so many at a time that the numbers of their blocks take little memory beside them."""
+    if not isinstance(records, Sample):
+        return records
+    return records.in_parts(BLOCK * max(1, _MOST_NUMBERS // numbers))
+
+
+def _block_second_moments(sample: Sample) -> FloatArray:
+    """Σ xxᵀ of every block of a stretch, one block a row: the diagonal, and what lies above it."""
+    return _block_rows(sample, second_moment_count(sample.parameters))
+
+
+def _block_moments(sample: Sample) -> FloatArray:
+    """The same, and Σ xy behind it."""
+    pairs = second_moment_count(sample.parameters)
+    rows = _block_rows(sample, moment_count(sample.parameters))
+    for row, first in enumerate(range(0, sample.records, BLOCK)):
+        block = np.ascontiguousarray(sample.columns[:, first : first + BLOCK])
+        rows[row, pairs:] = block @ sample.targets[first : first + BLOCK]
+    return rows
+
+
+def _block_rows(sample: Sample, numbers: int) -> FloatArray:
+    """Rows of so many numbers, of which Σ xxᵀ is filled in; each block lies in memory the same way, wherever it is."""
+    p = sample.parameters
+    pairs, above = second_moment_count(p), np.triu_indices(p, 1)
+    rows = np.empty((-(-sample.records // BLOCK), numbers))
+    for row, first in enumerate(range(0, sample.records, BLOCK)):
+        block = np.ascontiguousarray(sample.columns[:, first : first + BLOCK])
+        matrix = block @ block.T
+        rows[row, :p] = np.diag(matrix)
+        rows[row, p:pairs] = matrix[above]
+    return rows
 
 
 def _unpack_matrix(vector: FloatArray, parameters: int, norm: Norm) -> FloatArray:

@@ -16,7 +16,7 @@ from numba import njit, prange
 from numba.core.errors import NumbaError
 
 from copriv.errors import BadInput
-from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
+from copriv.losses.blocks import fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.outside import OutsideLoss, Scalar
 from copriv.losses.plain_function import require_plain
 from copriv.losses.sample import Sample
@@ -43,16 +43,16 @@ def curvatures(loss: OutsideLoss, sample: Sample, theta: FloatArray) -> FloatArr
     return _apply(loss, loss.curvature, sample, theta)
 
 
-def average_bounded(loss: OutsideLoss, sample: Sample, theta: FloatArray, bound: float) -> float:
-    """(1/n) Σ min(ℓ(θᵀx, y), B), as `passes.bounded_average_value` has it."""
-    return float(_bounded_average(sample.columns, values(loss, sample, theta), bound)[0])
+def bounded_blocks(loss: OutsideLoss, sample: Sample, theta: FloatArray, bound: float) -> FloatArray:
+    """Σ min(ℓ(θᵀx, y), B) of every block, as `passes.bounded_average_value` has it."""
+    return _bounded_blocks(sample.columns, values(loss, sample, theta), bound)
 
 
-def average_clipped(loss: OutsideLoss, sample: Sample, theta: FloatArray, clip: float, power: int) -> FloatArray:
-    """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖), as `passes.clipped_average_gradient` has it; no clip if it is infinite."""
+def clipped_blocks(loss: OutsideLoss, sample: Sample, theta: FloatArray, clip: float, power: int) -> FloatArray:
+    """Σ ∇ℓ · min(1, C/‖∇ℓ‖) of every block, as `passes.clipped_average_gradient` has it; no clip if it is infinite."""
     margins, lengths = _measure(sample.columns, theta, power)
     found = _map(loss, loss.slope, margins, sample.targets)
-    return _clipped_average(sample.columns, found, lengths, clip, power)
+    return _clipped_blocks(sample.columns, found, lengths, clip, power)
 
 
 def _apply(loss: OutsideLoss, function: Scalar, sample: Sample, theta: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ def _measure(columns: FloatArray, theta: FloatArray, power: int) -> tuple[FloatA
 
 
 @compiled_parallel
-def _clipped_average(
+def _clipped_blocks(
     columns: FloatArray, slopes: FloatArray, lengths: FloatArray, clip: float, power: int
 ) -> FloatArray:
     parameters, records = columns.shape
@@ -122,11 +122,11 @@ def _clipped_average(
         last = min(first + BLOCK, records)
         hold_block(columns, first, clip, power, lengths[first:last], slopes[first:last])
         fold_block(columns, first, slopes[first:last], partial[block])
-    return average_rows(partial, records)
+    return partial
 
 
 @compiled_parallel
-def _bounded_average(columns: FloatArray, values: FloatArray, bound: float) -> FloatArray:
+def _bounded_blocks(columns: FloatArray, values: FloatArray, bound: float) -> FloatArray:
     records = values.size
     blocks = (records + BLOCK - 1) // BLOCK
     partial = np.empty((blocks, 1))
@@ -135,4 +135,4 @@ def _bounded_average(columns: FloatArray, values: FloatArray, bound: float) -> F
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
             total += hold(values[record], bound) if says_something(columns, record) else bound
         partial[block, 0] = total
-    return average_rows(partial, records)
+    return partial

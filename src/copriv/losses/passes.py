@@ -11,6 +11,7 @@ What is done with a block is in `losses.blocks`; a loss from another package tak
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numba import prange, set_num_threads
@@ -20,6 +21,7 @@ from copriv.losses import huber, logistic, outside_passes, squared
 from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.loss import Loss
 from copriv.losses.outside import OutsideLoss
+from copriv.losses.records import Records, add_up
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
 
@@ -37,18 +39,15 @@ def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
 
 
-def bounded_average_value(loss: Loss, sample: Sample, theta: FloatArray, bound: float) -> float:
+def bounded_average_value(loss: Loss, records: Records, theta: FloatArray, bound: float) -> float:
     """(1/n) Σ min(ℓ(θᵀx, y), B): each record's own loss is bounded.
 
     A record whose loss is no number counts as B, and so does one that is all zeros: it has no usable target.
     """
-    _prepare(sample, theta)
+    _require_fit(records, theta)
     if not 0 < bound < math.inf:
         raise BadInput(f"the loss bound is {bound}", remedy="give a finite number greater than 0", value=bound)
-    if isinstance(loss, OutsideLoss):
-        return outside_passes.average_bounded(loss, sample, theta, bound)
-    average = _bounded_value_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
-    return float(average[0])
+    return float(add_up(records, partial(bounded_block_values, loss, theta, bound))[0] / records.records)
 
 
 def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
@@ -59,32 +58,43 @@ def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     return _values(loss.code, loss.threshold, sample.columns, sample.targets, theta)
 
 
-def average_gradient(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+def average_gradient(loss: Loss, records: Records, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇ℓ, the query of the paper without clipping."""
-    _prepare(sample, theta)
-    if isinstance(loss, OutsideLoss):
-        return outside_passes.average_clipped(loss, sample, theta, math.inf, Norm.L2.value)
-    return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, math.inf, Norm.L2.value)
+    return clipped_average_gradient(loss, records, theta, math.inf, Norm.L2)
 
 
-def clipped_average_gradient(loss: Loss, sample: Sample, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
+def clipped_average_gradient(loss: Loss, records: Records, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm.
 
     A record whose gradient is not finite, or whose length is beyond 1e±290, counts as a zero gradient.
     """
-    _prepare(sample, theta)
+    _require_fit(records, theta)
     if not clip > 0:
         raise BadInput(f"the clip is {clip}", remedy="give a number greater than 0", value=clip)
+    return add_up(records, partial(clipped_block_gradients, loss, theta, clip, norm)) / records.records
+
+
+def clipped_block_gradients(loss: Loss, theta: FloatArray, clip: float, norm: Norm, sample: Sample) -> FloatArray:
+    """The sum of clipped gradients of every block of a stretch, one block a row."""
+    _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
-        return outside_passes.average_clipped(loss, sample, theta, clip, norm.value)
-    return _gradient_average(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
+        return outside_passes.clipped_blocks(loss, sample, theta, clip, norm.value)
+    return _gradient_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
+
+
+def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sample) -> FloatArray:
+    """The sum of bounded losses of every block of a stretch, one block a row."""
+    _prepare(sample, theta)
+    if isinstance(loss, OutsideLoss):
+        return outside_passes.bounded_blocks(loss, sample, theta, bound)
+    return _bounded_value_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
 
 
 def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """`clipped_average_gradient` at many models (one a row) in one reading of the records, to the last bit the same."""
     _prepare(sample, thetas[0])
     if isinstance(loss, OutsideLoss):
-        return np.stack([outside_passes.average_clipped(loss, sample, theta, clip, norm.value) for theta in thetas])
+        return np.stack([clipped_average_gradient(loss, sample, theta, clip, norm) for theta in thetas])
     arguments = (loss.code, loss.threshold, sample.columns, sample.targets)
     return _gradient_averages(*arguments, np.ascontiguousarray(thetas), clip, norm.value)
 
@@ -129,9 +139,13 @@ def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) ->
 def _prepare(sample: Sample, theta: FloatArray) -> None:
     """Check that model and records fit, and take as many cores as the records are worth waking."""
     set_num_threads(min(CORES, max(1, sample.records // _RECORDS_PER_CORE)))
-    if theta.shape != (sample.parameters,):
+    _require_fit(sample, theta)
+
+
+def _require_fit(records: Records, theta: FloatArray) -> None:
+    if theta.shape != (records.parameters,):
         raise BadInput(
-            f"a model of shape {theta.shape} for records with {sample.parameters} features",
+            f"a model of shape {theta.shape} for records with {records.parameters} features",
             remedy="use the model and the dictionary of one study",
             value=theta.shape,
         )
@@ -183,7 +197,7 @@ def clip_block(
 
 
 @compiled_parallel
-def _gradient_average(
+def _gradient_blocks(
     code: int,
     threshold: float,
     columns: FloatArray,
@@ -203,7 +217,7 @@ def _gradient_average(
         measure_block(columns, first, theta, power, slopes, lengths)
         clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
         fold_block(columns, first, slopes, partial[block])
-    return average_rows(partial, records)
+    return partial
 
 
 @compiled_parallel
@@ -248,7 +262,7 @@ def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatA
 
 
 @compiled_parallel
-def _bounded_value_average(
+def _bounded_value_blocks(
     code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray, bound: float
 ) -> FloatArray:
     records = targets.size
@@ -260,7 +274,7 @@ def _bounded_value_average(
             value = _value(code, threshold, margin_of(columns, theta, record), targets[record])
             total += hold(value, bound) if says_something(columns, record) else bound
         partial[block, 0] = total
-    return average_rows(partial, records)
+    return partial
 
 
 @compiled_parallel

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
+from copriv.losses.records import Records, Work
 from copriv.vectors import FloatArray, freeze, read_only
+
+# Records to look at are as many as have so many numbers: 128 MiB.
+_MOST_NUMBERS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -57,6 +62,24 @@ class Sample:
         """How many numbers a model has (p)."""
         return int(self.columns.shape[0])
 
+    def each(self, work: Work) -> Iterator[FloatArray]:
+        """What a pass makes of all records, which are one stretch."""
+        yield work(self)
+
+    def extremes(self) -> tuple[float, float]:
+        """The length of the longest record, and the largest target.
+
+        >>> Sample.of_rows([[3.0, 4.0], [0.0, 1.0]], [0.5, -1.0]).extremes()
+        (5.0, 1.0)
+        """
+        with np.errstate(over="ignore"):
+            longest = float(np.max(np.linalg.norm(self.columns, axis=0)))
+        return longest, float(np.max(np.abs(self.targets)))
+
+    def in_parts(self, rows: int) -> Records:
+        """The same records, not more than so many a stretch."""
+        return _Parts(self, rows) if self.records > rows else self
+
     @property
     def used(self) -> npt.NDArray[np.bool_]:
         """Which records say something; one that is all zeros only counts, because a usable one has an intercept."""
@@ -77,3 +100,45 @@ class Sample:
 
     def __repr__(self) -> str:
         return f"Sample(records={self.records}, parameters={self.parameters})"
+
+
+def some_of(records: Records) -> Sample:
+    """Records to look at in memory: all that are there already, else every so many of them.
+
+    They are no more than 16 million numbers, in an even spread over the whole table.
+    """
+    if isinstance(records, Sample):
+        return records
+    every = -(-records.records * records.parameters // _MOST_NUMBERS)
+    parts = list(records.each(partial(_every, every)))
+    found = np.hstack(parts)
+    return Sample(read_only(found[:-1]), read_only(found[-1]))
+
+
+def _every(step: int, sample: Sample) -> FloatArray:
+    return np.vstack([sample.columns[:, ::step], sample.targets[None, ::step]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A sample in stretches of so many rows."""
+
+    sample: Sample
+    rows: int
+
+    @property
+    def records(self) -> int:
+        return self.sample.records
+
+    @property
+    def parameters(self) -> int:
+        return self.sample.parameters
+
+    def extremes(self) -> tuple[float, float]:
+        return self.sample.extremes()
+
+    def each(self, work: Work) -> Iterator[FloatArray]:
+        columns, targets = self.sample.columns, self.sample.targets
+        for first in range(0, targets.size, self.rows):
+            here = slice(first, first + self.rows)
+            yield work(Sample(columns[:, here], targets[here]))

@@ -19,9 +19,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
+from copriv.errors import RecordsChanged
 from copriv.losses.loss import Loss
 from copriv.losses.passes import record_slopes
-from copriv.losses.sample import Sample
+from copriv.losses.records import Records
+from copriv.losses.sample import Sample, some_of
 from copriv.protocol.public_summary import PublicSummary, shortened_share
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.text import quoted
@@ -86,14 +88,17 @@ class _Gradients(NamedTuple):
     covariance: FloatArray
 
 
-def fit_of(study: StudyFile, sample: Sample) -> Fit:
+def fit_of(study: StudyFile, records: Records) -> Fit:
     """How an owner's records differ from the public rows of a study; unknown, should the comparison itself fail.
 
-    Others see whether an owner joins, so that must not end with an error on some records only.
+    Of records that do not fit in memory every so many are compared. Others see whether an owner joins, so that must
+    not end with an error on some records only.
     """
     loss, dictionary = study.terms.objective().loss, Dictionary.from_study(study.dictionary)
     try:
-        return fit_at_home(sample, loss, study.public, dictionary)
+        return fit_at_home(some_of(records), loss, study.public, dictionary)
+    except RecordsChanged:
+        raise
     except Exception:  # noqa: BLE001 - whatever went wrong, it may be one record's doing
         return Fit("unknown", why="the comparison failed")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from copriv.owner.sketch import Recognised, Sketch
 from copriv.owner.split import Split
 
@@ -76,10 +78,12 @@ def _compare(recognised: Recognised, file: KnownFile, known: Sketch) -> Kin | No
     mine = recognised.sketch(known.kind, known.columns)
     if mine is None or mine.distinct == 0 or known.hashes.size == 0:
         return None
-    shared = mine.shared_with(known)[0].size
-    of_known = shared / known.hashes.size
+    shared, comparable = mine.shared_with(known)[0].size, int(np.sum(known.hashes <= mine.reach))
+    if comparable == 0:
+        return None
+    of_known = shared / comparable
     of_file = min(1.0, of_known * known.distinct / mine.distinct)
-    if shared < min(_FEWEST_SHARED, known.hashes.size) or max(of_known, of_file) < _SMALLEST_SHARE[known.kind]:
+    if shared < min(_FEWEST_SHARED, comparable) or max(of_known, of_file) < _SMALLEST_SHARE[known.kind]:
         return None
     by = "rows" if known.kind == "rows" else f"values of {known.columns[0]!r}"
     return Kin(file, by, of_known, of_file)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from copriv.entropy import token
-from copriv.errors import BadGuarantee, BadInput, LedgerRefusal
+from copriv.errors import BadGuarantee, LedgerRefusal
 from copriv.losses.sample import Sample
 from copriv.owner.entries import OPEN, Opening
 from copriv.owner.ledger_state import LedgerState, keyed
 from copriv.privacy.accounting import Accountant, allowed_rho
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure
+from copriv.records.source import hash_files
 
 # At which what was spent with Gaussian noise is shown, where nobody has declared a δ.
 DEFAULT_DELTA = 1e-6
-_CHUNK = 1 << 20
 
 
 def budget_of(guarantee: Guarantee, accountant: Accountant) -> Amount:
@@ -134,11 +134,7 @@ def fingerprint_of_sample(sample: Sample) -> str:
 
 
 def fingerprint_of_file(path: Path) -> str:
-    """SHA-256 of a file, read in pieces. It never leaves, and ledgers keep it keyed only."""
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}", remedy="check the path", value=str(path))
+    """SHA-256 of a file, or of all files of a folder, in pieces. It never leaves, and ledgers keep it keyed only."""
     found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
+    hash_files(path, found)
     return found.hexdigest()

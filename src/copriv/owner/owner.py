@@ -3,6 +3,7 @@
 Each kind of question is paid for from an account of its own, so that none can use up what is set aside for another.
 A refusal depends on the query and on the account, never on a record. A failure after the reservation keeps the charge.
 If the ledger itself fails, nothing is said at all: `LedgerFailure` leaves through `handle`, and the process must end.
+So does `RecordsChanged`: somebody has changed the files that the records are read from.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict
+from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict, RecordsChanged
 from copriv.owner.ledger import Ledger
 from copriv.owner.responder import Responder
 from copriv.privacy.release import Release, describe
@@ -95,6 +96,9 @@ class Owner:
     def _respond(self, query: Query, theta: FloatArray, part: QueryBudget) -> Reply:
         try:
             values = self._responder.respond(theta, part.kind, part.share)
+        except RecordsChanged:
+            self._ledger.settle()
+            raise
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,7 +29,8 @@ from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, re
 from copriv.owner.split import Split, bits, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.table import has_header, open_table
+from copriv.records.folder import as_one
+from copriv.records.table import has_header, open_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class Registry:
         """
         fingerprint = self._store.fingerprint(path)
         blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None)
-        return self._known_as(blank) or self._compared(blank, _table_in(path, form), beside, tell)
+        return self._known_as(blank) or self._compared(blank, _tables_in(path, form), beside, tell)
 
     def lookup_table(
         self,
@@ -163,7 +164,7 @@ class Registry:
         """
         fingerprint = digest_table(table, self._store.key, tell)
         blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, in_memory=True)
-        return self._known_as(blank) or self._compared(blank, table, beside, tell)
+        return self._known_as(blank) or self._compared(blank, [table], beside, tell)
 
     def look_again(self, found: Found) -> Found:
         """The same file as it is known now, without reading it: something may have been registered since."""
@@ -281,17 +282,19 @@ class Registry:
         dataset = None if rows[0][0] is None else self.dataset(str(rows[0][0]))
         return replace(found, dataset=dataset, public=dataset is None, kin=())
 
-    def _compared(self, found: Found, table: pl.LazyFrame | None, beside: Iterable[Sketch], tell: Tell) -> Found:
+    def _compared(
+        self, found: Found, tables: Sequence[pl.LazyFrame] | None, beside: Iterable[Sketch], tell: Tell
+    ) -> Found:
         """An unknown file with what it shares with known ones."""
         known = self._files()
         comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
-        if table is None:
+        if tables is None:
             return found
         hidden, key = [(sketch.kind, sketch.columns) for sketch in comparable], self._store.key
-        wanted = show_wanted(hidden, table.collect_schema().names(), key)
+        wanted = show_wanted(hidden, tables[0].collect_schema().names(), key)
         if not (found.in_memory or has_header(found.path)):
-            wanted.append(("rows", common_names(table)))
-        recognised = recognise(table, key, wanted, tell)
+            wanted.append(("rows", common_names(as_one(tables))))
+        recognised = recognise(tables, key, wanted, tell)
         return self._with_kin(replace(found, recognised=hide_sketches(recognised, key)), known)
 
     def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:
@@ -335,9 +338,9 @@ class Registry:
         )
 
 
-def _table_in(path: Path, form: FileFormat) -> pl.LazyFrame | None:
+def _tables_in(path: Path, form: FileFormat) -> Sequence[pl.LazyFrame] | None:
     try:
-        return open_table(path, form)
+        return open_tables(path, form)
     except BadTable:
         return None
 

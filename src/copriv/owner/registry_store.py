@@ -17,10 +17,10 @@ from pathlib import Path
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError, LedgerFailure
 from copriv.owner.watermark import Watermark
+from copriv.records.source import hash_files
 
 FORMAT = 1
 _KEY_BYTES = 32
-_CHUNK = 1 << 20
 _LEDGER_ID = re.compile(r"[0-9A-Za-z_-]{8,128}")
 
 _SCHEMA = (
@@ -156,13 +156,9 @@ class Store:
             return self.connection.execute(statement, values).fetchall()
 
     def fingerprint(self, path: Path) -> bytes:
-        """The keyed hash of a file's bytes."""
-        if not path.is_file():
-            raise BadInput(f"there is no file {path}", remedy="check the path", value=str(path))
+        """The keyed hash of a file's bytes, or of those of all files of a folder."""
         found = hashlib.blake2b(digest_size=32, key=self.key, person=b"copriv file")
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                found.update(chunk)
+        hash_files(path, found)
         return found.digest()
 
     def close(self) -> None:

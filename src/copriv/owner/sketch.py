@@ -3,36 +3,43 @@
 A row is hashed in a canonical form, so that the same row from a CSV and from a Parquet file, in another order or among
 others, has the same hash. Of the hashes the smallest k are kept with the places of their rows (a bottom-k sketch): a
 sample of the distinct rows that every version of a file draws alike. All hashes are keyed; without the key they tell
-nothing.
+nothing. Of tables that are too long to hold a hash of every row, no others than the smallest are ever held.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from copriv.owner.smallest import Hashes, Smallest
 from copriv.records.column import written
+from copriv.records.folder import as_one
 from copriv.records.table import collect, count_rows, read_batches
 from copriv.vectors import IntArray
 
 SMALLEST_SKETCH = 2000
 _ROWS_PER_HASH = 50
 _ROWS_LOOKED_AT = 10_000
+# Of tables with more rows only the smallest hashes are held, and distinct values are estimated.
+MOST_IN_FULL = 10_000_000
+# An estimate this close to the number of rows counts as all of them.
+_ABOUT_ALL = 0.8
+_LARGEST = np.uint64(2**64 - 1)
 _MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
 _MISSING = np.uint64(0x7FF8_0000_0000_0001)
 _ID_NAME = re.compile(r"(^|[_\-. ]|(?<=[a-z])(?=I))(id|uuid|guid|ID|Id|UUID|GUID|key|number|no)$")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?z?")
 
-Hashes = npt.NDArray[np.uint64]
 Tell = Callable[[int, int], None]
 Kind = Literal["rows", "ids"]
+Wanted: TypeAlias = tuple[Kind, tuple[str, ...]]
+Batches: TypeAlias = Iterator[tuple[slice, list[Hashes]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +59,11 @@ class Sketch:
     distinct: int
     hashes: Hashes
     places: IntArray
+
+    @property
+    def reach(self) -> np.uint64:
+        """Up to which hash all are here."""
+        return self.hashes[-1] if self.hashes.size < self.distinct else _LARGEST
 
     def smallest(self, most: int) -> Sketch:
         """The sketch that is kept: of no more than so many hashes."""
@@ -77,12 +89,11 @@ class Recognised:
 
     def kept(self) -> tuple[Sketch, ...]:
         """The sketches that a registry keeps."""
-        most = max(SMALLEST_SKETCH, self.rows // _ROWS_PER_HASH)
-        return tuple(sketch.smallest(most) for sketch in self.sketches)
+        return tuple(sketch.smallest(_most_kept(self.rows)) for sketch in self.sketches)
 
 
 def recognise(
-    table: pl.LazyFrame,
+    tables: Sequence[pl.LazyFrame],
     key: bytes,
     known: Iterable[tuple[Kind, tuple[str, ...]]] = (),
     tell: Tell = lambda _done, _total: None,
@@ -90,18 +101,19 @@ def recognise(
     """Hash every row of a table, and every value of the columns that look like ids.
 
     Args:
-        table: the table.
+        tables: the table, in one file or several.
         key: of the hashes.
         known: kinds and columns of other sketches, to be comparable with these too, where the table has the columns.
         tell: is told how many rows of how many are read.
     """
-    names, rows = tuple(sorted(table.collect_schema().names())), count_rows(table)
-    ids, numbering = _id_columns(table, rows)
+    whole = as_one(tables)
+    names, rows = tuple(sorted(whole.collect_schema().names())), count_rows(whole)
+    ids, numbering = _id_columns(whole, rows)
     own: list[tuple[Kind, tuple[str, ...]]] = [("rows", tuple(name for name in names if name not in numbering))]
     own.extend(("ids", (name,)) for name in ids)
     wanted = [each for each in dict.fromkeys([*own, *known]) if each[1] and set(each[1]) <= set(names)]
-    hashed = _hash_table(table, rows, wanted, key, tell)
-    sketches = [_full_sketch(kind, columns, hashes) for (kind, columns), hashes in zip(wanted, hashed, strict=True)]
+    make = _full_sketches if rows <= MOST_IN_FULL else _cut_sketches
+    sketches = make(_hash_batches(tables, wanted, key, tell), rows, wanted)
     return Recognised(rows, names, tuple(sketch for sketch in sketches if _tells_apart(sketch, rows)))
 
 
@@ -109,16 +121,40 @@ def digest_table(table: pl.LazyFrame, key: bytes, tell: Tell = lambda _done, _to
     """The keyed hash of a table's content: of its columns' names, and of its rows in canonical form and in order."""
     names = tuple(sorted(table.collect_schema().names()))
     rows = count_rows(table)
-    hashes = _hash_table(table, rows, [("rows", names)], key, tell)[0]
     found = hashlib.blake2b(digest_size=32, key=key, person=b"copriv table")
     found.update(repr((names, rows)).encode())
-    found.update(hashes.astype("<u8").tobytes())
+    for _, (hashes,) in _hash_batches([table], [("rows", names)], key, tell):
+        found.update(hashes.astype("<u8").tobytes())
     return found.digest()
+
+
+def _most_kept(rows: int) -> int:
+    return max(SMALLEST_SKETCH, rows // _ROWS_PER_HASH)
 
 
 def _tells_apart(sketch: Sketch, rows: int) -> bool:
     """Rows, or ids, that mostly repeat identify nobody."""
     return 0 < rows <= 2 * sketch.distinct
+
+
+def _full_sketches(batches: Batches, rows: int, wanted: Sequence[Wanted]) -> list[Sketch]:
+    hashed = [np.empty(rows, dtype=np.uint64) for _ in wanted]
+    for span, found in batches:
+        for hashes, here in zip(hashed, found, strict=True):
+            hashes[span] = here
+    return [_full_sketch(kind, columns, hashes) for (kind, columns), hashes in zip(wanted, hashed, strict=True)]
+
+
+def _cut_sketches(batches: Batches, rows: int, wanted: Sequence[Wanted]) -> list[Sketch]:
+    kept = [Smallest(_most_kept(rows)) for _ in wanted]
+    for span, found in batches:
+        for smallest, (kind, _), here in zip(kept, wanted, found, strict=True):
+            # A missing id is the largest hash: it is never among the smallest of a long table.
+            smallest.add(np.where(here == _MISSING, _LARGEST, here) if kind == "ids" else here, span.start)
+    return [
+        Sketch(kind, columns, smallest.distinct(), smallest.hashes, smallest.places)
+        for (kind, columns), smallest in zip(wanted, kept, strict=True)
+    ]
 
 
 def _full_sketch(kind: Kind, columns: tuple[str, ...], hashes: Hashes) -> Sketch:
@@ -133,10 +169,13 @@ def _id_columns(table: pl.LazyFrame, rows: int) -> tuple[list[str], list[str]]:
     candidates = [name for name in first.columns if _may_be_id(first[name])]
     if not candidates:
         return [], []
-    described = collect(table.select(_describe_column(name, first[name].dtype) for name in candidates))
+    count = pl.Expr.n_unique if rows <= MOST_IN_FULL else pl.Expr.approx_n_unique
+    described = collect(table.select(_describe_column(name, first[name].dtype, count) for name in candidates))
     ids, numbering = [], []
     for name in candidates:
         distinct, lowest, highest = described[name].item().values()
+        if rows > MOST_IN_FULL and distinct >= _ABOUT_ALL * rows:
+            distinct = rows
         if distinct == rows and lowest in (0, 1) and highest - lowest + 1 == rows:
             numbering.append(name)
         elif distinct == rows or (_ID_NAME.search(name) and 2 * distinct >= rows):
@@ -155,30 +194,28 @@ def _may_be_id(values: pl.Series) -> bool:
     return bool((numbers == numbers.round()).all())
 
 
-def _describe_column(name: str, dtype: pl.DataType) -> pl.Expr:
+def _describe_column(name: str, dtype: pl.DataType, count: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
     column = pl.col(name)
     counted = dtype.is_numeric() or dtype == pl.String
     numbers = column.cast(pl.Float64, strict=False) if counted else pl.lit(None, dtype=pl.Float64)
-    return pl.struct(
-        column.n_unique().alias("distinct"), numbers.min().alias("low"), numbers.max().alias("high")
-    ).alias(name)
+    return pl.struct(count(column).alias("distinct"), numbers.min().alias("low"), numbers.max().alias("high")).alias(
+        name
+    )
 
 
-def _hash_table(
-    table: pl.LazyFrame, rows: int, wanted: Sequence[tuple[Kind, tuple[str, ...]]], key: bytes, tell: Tell
-) -> list[Hashes]:
-    """For every wanted set of columns the hash of every row, batch by batch."""
+def _hash_batches(tables: Sequence[pl.LazyFrame], wanted: Sequence[Wanted], key: bytes, tell: Tell) -> Batches:
+    """For every wanted set of columns the hash of every row, batch by batch, with the places of the rows."""
     names = sorted({name for _, columns in wanted for name in columns})
-    hashed = [np.empty(rows, dtype=np.uint64) for _ in wanted]
-    for span, batch in read_batches(table, names, tell):
+    for span, batch in read_batches(tables, names, tell):
         cells = np.column_stack([_cells(batch[name], key) for name in names])
-        for (kind, columns), hashes in zip(wanted, hashed, strict=True):
+        hashed = []
+        for kind, columns in wanted:
             chosen = np.ascontiguousarray(cells[:, [names.index(name) for name in columns]])
             found = _hash_rows(chosen, f"{kind}:{columns[0] if kind == 'ids' else ''}", key)
             if kind == "ids":
                 found[chosen[:, 0] == _MISSING] = _MISSING
-            hashes[span] = found
-    return hashed
+            hashed.append(found)
+        yield span, hashed
 
 
 def _hash_rows(cells: Hashes, purpose: str, key: bytes) -> Hashes:

@@ -16,7 +16,7 @@ import msgspec
 
 from copriv.entropy import token
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.records import Records
 from copriv.owner.approval import Approval, Subject, approve, differences, seal_dataset
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger import Ledger
@@ -34,8 +34,8 @@ from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.load_owner import OwnRecords, load_owner
-from copriv.records.table import open_table
+from copriv.records.load_owner import OpenedRecords, open_owner_records
+from copriv.records.resources import Resources, default_resources
 
 Tell = Callable[[int, int], None]
 
@@ -92,21 +92,38 @@ class Prepared:
 
     enrollment: Enrollment
     study: StudyFile
-    sample: Sample
+    sample: Records
     commitment: Commitment
     notices: tuple[str, ...]
 
 
-def prepare(enrollment: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> Prepared:
+def prepare(
+    enrollment: Enrollment,
+    study: StudyFile,
+    tell: Tell = lambda _done, _total: None,
+    resources: Resources | None = None,
+) -> Prepared:
     """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
-    own = read_records(enrollment, study, tell)
-    commitment = commitment_of(enrollment, study.terms, own.sample.records)
-    commitment.require_bounded(own.sample)
-    return Prepared(enrollment, study, own.sample, commitment, own.notices)
+    own = read_records(enrollment, study, tell, resources)
+    commitment = commitment_of(enrollment, study.terms, own.records.records)
+    commitment.require_bounded(own.records)
+    return Prepared(enrollment, study, own.records, commitment, own.notices)
 
 
-def read_records(enrollment: Enrollment, study: StudyFile, tell: Tell = lambda _done, _total: None) -> OwnRecords:
-    """The owner's records, as the study's dictionary has them."""
+def read_records(
+    enrollment: Enrollment,
+    study: StudyFile,
+    tell: Tell = lambda _done, _total: None,
+    resources: Resources | None = None,
+) -> OpenedRecords:
+    """The owner's records, as the study's dictionary has them: in memory if they fit in half of this machine's.
+
+    Args:
+        enrollment: where the records are.
+        study: what they are reduced for.
+        tell: is told how many rows of how many are read, now and in later passes.
+        resources: another bound on memory, and who helps.
+    """
     dictionary = Dictionary.from_study(study.dictionary)
     require_bounds(study.terms)
     if dictionary.parameters != study.terms.parameters:
@@ -117,10 +134,16 @@ def read_records(enrollment: Enrollment, study: StudyFile, tell: Tell = lambda _
             value=dictionary.parameters,
         )
     notes: list[str] = []
-    names = [enrollment.target or dictionary.target.name, *dictionary.required_columns()]
-    table = open_table(Path(enrollment.data), enrollment.form, names=names, tell=tell, note=notes.append)
-    own = load_owner(table, dictionary, target=enrollment.target, tell=tell)
-    return OwnRecords(own.sample, (*notes, *own.notices))
+    own = open_owner_records(
+        Path(enrollment.data),
+        enrollment.form,
+        dictionary,
+        resources or default_resources(),
+        target=enrollment.target,
+        tell=tell,
+        note=notes.append,
+    )
+    return OpenedRecords(own.records, (*notes, *own.notices))
 
 
 def require_bounds(terms: Terms) -> None:

@@ -84,8 +84,8 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
     """Sensitivity of packed second moments (`losses.moments`) under replace-one, for ‖x‖₂ ≤ 1 and |y| ≤ 1.
 
     Moments have degree 2 in a record, so a record that is let in although it exceeds 1 by some rounding moves them
-    further by the square of that. Sums in any order are off by γ_n times the sum of lengths. docs/theory/rules.md has
-    the proofs.
+    further by the square of that. Sums are computed in blocks, so they are off by γ times the sum of lengths.
+    docs/theory/rules.md has the proofs.
 
     >>> round(of_moments(records=1000, parameters=9, norm=Norm.L2).value ** 2, 6)
     4.5
@@ -99,8 +99,7 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
             value=(records, parameters),
         )
     exact, length = _change_of_moments(parameters, norm)
-    roundings = records + 4
-    gamma = roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
+    gamma = _summation_error(records, further=_ROUNDINGS_OF_A_PRODUCT)
     overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
     return Sensitivity((exact + 2 * length * records * gamma) * overshoot * (1 + 16 * _UNIT_ROUNDOFF), norm)
 

@@ -26,7 +26,7 @@ from copriv.losses.loss import Loss
 from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, second_moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
-from copriv.losses.sample import Sample
+from copriv.losses.records import Records
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, calibrate_share, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -44,7 +44,7 @@ from copriv.protocol.messages import Kind
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
 
-Exact: TypeAlias = Callable[[Sample, FloatArray], FloatArray]
+Exact: TypeAlias = Callable[[Records, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +132,20 @@ class Commitment:
             value=(kind, share) if share else kind,
         )
 
-    def require_bounded(self, sample: Sample) -> None:
+    def require_bounded(self, records: Records) -> None:
         """Refuse records that the dictionary has not bounded, before anything is answered from them."""
-        with np.errstate(over="ignore"):
-            longest = float(np.max(np.linalg.norm(sample.columns, axis=0)))
-        largest = float(np.max(np.abs(sample.targets)))
+        longest, largest = records.extremes()
         if not (longest <= self.row_norm * RECORD_ROUNDING and largest <= self.target_bound * RECORD_ROUNDING):
             raise BadInput(
                 f"records outside the terms: rows longer than {self.row_norm:g} or targets above {self.target_bound:g}",
                 remedy="reduce the records with the study's dictionary",
             )
 
-    def exact_answer(self, sample: Sample, theta: FloatArray) -> FloatArray:
+    def exact_answer(self, records: Records, theta: FloatArray) -> FloatArray:
         """What the noise is calibrated for: the clipped average gradient, or moments; to be sealed at once."""
         if self.main == "moments":
-            return pack_moments(sample, self.norm)
-        return clipped_average_gradient(self.objective.loss, sample, theta, self.clip, self.norm)
+            return pack_moments(records, self.norm)
+        return clipped_average_gradient(self.objective.loss, records, theta, self.clip, self.norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,12 +311,12 @@ def _menu(
     return tuple(parts), calibrated(100)
 
 
-def _clipped_gradient(loss: Loss, clip: float, norm: Norm, sample: Sample, theta: FloatArray) -> FloatArray:
-    return clipped_average_gradient(loss, sample, theta, clip, norm)
+def _clipped_gradient(loss: Loss, clip: float, norm: Norm, records: Records, theta: FloatArray) -> FloatArray:
+    return clipped_average_gradient(loss, records, theta, clip, norm)
 
 
-def _second_moments(norm: Norm, sample: Sample, _theta: FloatArray) -> FloatArray:
-    return pack_second_moments(sample, norm)
+def _second_moments(norm: Norm, records: Records, _theta: FloatArray) -> FloatArray:
+    return pack_second_moments(records, norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +373,8 @@ def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
     return objective.loss.value_bound(margin, terms.target_bound)
 
 
-def _bounded_loss(loss: Loss, bound: float, sample: Sample, theta: FloatArray) -> FloatArray:
-    return np.array([bounded_average_value(loss, sample, theta, bound)])
+def _bounded_loss(loss: Loss, bound: float, records: Records, theta: FloatArray) -> FloatArray:
+    return np.array([bounded_average_value(loss, records, theta, bound)])
 
 
 def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:

@@ -6,17 +6,26 @@ public, so it must not depend on any record.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from copriv.errors import BadTable
+from copriv.losses.records import Records
 from copriv.losses.sample import Sample
 from copriv.records.dictionary import Dictionary
+from copriv.records.file_format import FileFormat
+from copriv.records.folder import files_of
 from copriv.records.ranges import require_name
-from copriv.records.table import count_rows, read_batches, require_columns
+from copriv.records.resources import Resources
+from copriv.records.source import Stamps, stamp
+from copriv.records.streamed import Part, StreamedRecords, survey_stretch
+from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, open_tables, require_columns
+
+Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +36,22 @@ class OwnRecords:
     notices: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedRecords:
+    """The same, in memory or read again for every pass."""
+
+    records: Records
+    notices: tuple[str, ...]
+
+
 def load_owner(
     table: pl.LazyFrame,
     dictionary: Dictionary,
     *,
     target: str | None = None,
-    tell: Callable[[int, int], None] = lambda _done, _total: None,
+    tell: Tell = lambda _done, _total: None,
 ) -> OwnRecords:
-    """Read and reduce a table, batch by batch.
+    """Read and reduce a table, batch by batch, into memory.
 
     Args:
         table: the owner's rows.
@@ -42,26 +59,120 @@ def load_owner(
         target: what the owner calls the column to predict, if not as the study does.
         tell: is told how many rows of how many are read.
     """
-    if target is not None and target != dictionary.target.name:
-        require_name(target, "your target")
-        require_columns(table, [target])
-        table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
-    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
-    rows = count_rows(table)
+    parts = _count([table], dictionary, target)
+    sample = _reduce(parts, dictionary, BATCH_ROWS, tell)
+    return OwnRecords(sample, _notices(sample.records, int(sample.used.sum())))
+
+
+def open_owner_records(
+    path: Path,
+    form: FileFormat,
+    dictionary: Dictionary,
+    resources: Resources,
+    *,
+    target: str | None = None,
+    tell: Tell = lambda _done, _total: None,
+    note: Note = lambda _words: None,
+) -> OpenedRecords:
+    """Read and reduce a file, or a folder of files; what does not fit in memory is read again for every pass.
+
+    Args:
+        path: the file or folder.
+        form: how it is written.
+        dictionary: the study's.
+        resources: how much memory there is, and who helps.
+        target: what the owner calls the column to predict, if not as the study does.
+        tell: is told how many rows of how many are read, now and in every later pass.
+        note: is told what a person should know about a file.
+    """
+    _require_streamable(path, form, resources)
+    stamps = stamp(path)
+    names = [target or dictionary.target.name, *dictionary.required_columns()]
+    parts = _count(open_tables(path, form, names=names, tell=tell, note=note), dictionary, target)
+    batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
+    if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
+        sample = _reduce(parts, dictionary, batch_rows, tell)
+        stamps.require_unchanged()
+        return OpenedRecords(sample, _notices(sample.records, int(sample.used.sum())))
+    streamed = stream(parts, dictionary, replace(resources, batch_rows=batch_rows), stamps=stamps, tell=tell)
+    return OpenedRecords(streamed, _notices(streamed.records, streamed.used))
+
+
+def stream(
+    parts: Sequence[Part],
+    dictionary: Dictionary,
+    resources: Resources,
+    *,
+    stamps: Stamps | None = None,
+    tell: Tell = lambda _done, _total: None,
+) -> StreamedRecords:
+    """Records that are read again for every pass, after a first one that notes what they are."""
+    batch_rows = resources.rows_at_once(len(dictionary.required_columns()) + dictionary.parameters)
+    blank = StreamedRecords(tuple(parts), dictionary, batch_rows, stamps, resources.spread, tell=tell)
+    digests, seen = zip(*((found.digest, found.result) for found in blank.visit(survey_stretch)), strict=True)
+    used, longest, largest = np.array(seen).T
+    bounds = float(longest.max()), float(largest.max())
+    return replace(blank, digests=digests, used=int(used.sum()), bounds=bounds)
+
+
+def _count(tables: Sequence[pl.LazyFrame], dictionary: Dictionary, target: str | None) -> list[Part]:
+    """The columns that the study needs of every file, under its names, and how many rows there are."""
+    needed = [_as_study(table, dictionary, target) for table in tables]
+    parts = [Part(table, 0, count_rows(table)) for table in needed]
+    rows = sum(part.rows for part in parts)
     if rows < dictionary.parameters:
         raise BadTable(
             f"{rows} records, fewer than {dictionary.features} features and an intercept",
             remedy="an owner needs more records than that to take part",
             value=rows,
         )
-    sample = _reduce(table, dictionary, rows, tell)
-    unusable = rows - int(sample.used.sum())
-    notices = (f"{unusable:,} rows have no usable target: they count and contribute nothing",) if unusable else ()
-    return OwnRecords(sample, notices)
+    return parts
 
 
-def _reduce(table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]) -> Sample:
-    features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
-    for span, batch in read_batches(table, [*dictionary.required_columns(), dictionary.target.name], tell):
-        features[span], targets[span] = dictionary.records_of(batch)
-    return Sample.of_rows(features, targets)
+def _as_study(table: pl.LazyFrame, dictionary: Dictionary, target: str | None) -> pl.LazyFrame:
+    if target is not None and target != dictionary.target.name:
+        require_name(target, "your target")
+        require_columns(table, [target])
+        table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
+    names = {dictionary.target.name, *dictionary.required_columns()}
+    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
+    return table.select(sorted(names))
+
+
+def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell: Tell) -> Sample:
+    rows, done = sum(part.rows for part in parts), 0
+    columns, targets = np.zeros((dictionary.parameters, rows)), np.zeros(rows)
+    for part in parts:
+        for batch in collect_batches(part.table, batch_rows):
+            if done + batch.height > rows:
+                raise _changed(rows, done + batch.height)
+            features, targets[done : done + batch.height] = dictionary.records_of(batch)
+            columns[:, done : done + batch.height] = features.T
+            done += batch.height
+            tell(done, rows)
+    if done != rows:
+        raise _changed(rows, done)
+    columns.flags.writeable = targets.flags.writeable = False
+    return Sample(columns, targets)
+
+
+def _changed(rows: int, done: int) -> BadTable:
+    return BadTable(
+        f"the table had {rows:,} rows, and then {done:,}", remedy="do not change the file while it is read", value=done
+    )
+
+
+def _require_streamable(path: Path, form: FileFormat, resources: Resources) -> None:
+    """Refuse texts that are held in memory as a whole, and would not fit; packed, they are some eight times larger."""
+    for file in files_of(path):
+        if is_held(file, form) and 8 * file.stat().st_size > resources.memory:
+            raise BadTable(
+                f"{file.name} has {file.stat().st_size:,} bytes, and a file of its kind is read into memory as a whole",
+                remedy="write it as Parquet or as plain UTF-8 CSV, which are read in batches, or give more --memory",
+                value=str(file),
+            )
+
+
+def _notices(rows: int, used: int) -> tuple[str, ...]:
+    unusable = rows - used
+    return (f"{unusable:,} rows have no usable target: they count and contribute nothing",) if unusable else ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -17,12 +18,13 @@ from copriv.records.canonical import rewrite
 from copriv.records.csv_file import open_csv
 from copriv.records.file_bytes import PACKED, Tell
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.folder import align, as_one, files_of
 from copriv.records.json_lines import open_json_lines
 
 _CSV, _JSON_LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
 _PARQUET, _ARROW = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
 _UNPACK = {".zst": "unzstd", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
-_BATCH_ROWS = 100_000
+BATCH_ROWS = 100_000
 _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 Note = Callable[[str], None]
@@ -39,14 +41,30 @@ def open_table(
     """A table on disk, not read yet; a file that is missing or no table is refused here.
 
     Args:
-        path: CSV, which is checked line by line; JSON lines; either of them packed by gzip; Parquet; or Arrow.
+        path: CSV, which is checked line by line; JSON lines; either of them packed by gzip; Parquet; Arrow; or a folder
+            of such files, which is one table in the order of their names.
         form: what the owner of the file says about how it is written; what does not apply to its kind is ignored.
         names: the columns that JSON lines are read for, which have no header; all that there are if not given.
         tell: is told how many bytes of how many are checked.
         note: is told what a person should know about the file.
     """
-    if not path.is_file():
-        raise BadTable(f"there is no file {path}", remedy="check the path", value=str(path))
+    return as_one(open_tables(path, form, names=names, tell=tell, note=note))
+
+
+def open_tables(
+    path: Path,
+    form: FileFormat = PLAIN,
+    *,
+    names: Sequence[str] = (),
+    tell: Tell = lambda _done, _total: None,
+    note: Note = lambda _words: None,
+) -> tuple[pl.LazyFrame, ...]:
+    """The files of a table one by one, in order, with the same columns; as `open_table` has it."""
+    files = files_of(path)
+    return align(files, [_open_file(file, form, names, tell, note) for file in files])
+
+
+def _open_file(path: Path, form: FileFormat, names: Sequence[str], tell: Tell, note: Note) -> pl.LazyFrame:
     suffix = _suffix(path)
     if suffix in _CSV:
         return rewrite(_open_csv(path, form, tell, note), form, numbers=True)
@@ -65,7 +83,17 @@ def has_header(path: Path) -> bool:
     >>> has_header(Path("loans.csv.gz")), has_header(Path("loans.jsonl.gz"))
     (True, False)
     """
-    return _suffix(path) not in _JSON_LINES
+    return not any(_suffix(file) in _JSON_LINES for file in ([path] if not path.is_dir() else files_of(path)))
+
+
+def is_held(path: Path, form: FileFormat = PLAIN) -> bool:
+    """Whether the text of a file is held in memory as a whole while it is read: `file_bytes` and `json_lines` say why.
+
+    >>> is_held(Path("loans.csv")), is_held(Path("loans.csv.gz")), is_held(Path("loans.parquet"))
+    (False, True, False)
+    """
+    suffix, encoded = _suffix(path), form.encoding not in (None, "utf-8")
+    return suffix in _JSON_LINES or (suffix in _CSV and (encoded or path.suffix.lower() == PACKED))
 
 
 def _suffix(path: Path) -> str:
@@ -143,22 +171,33 @@ def collect(table: pl.LazyFrame) -> pl.DataFrame:
         raise _broken(problem) from problem
 
 
-def read_batches(table: pl.LazyFrame, names: Iterable[str], tell: Tell) -> Iterator[tuple[slice, pl.DataFrame]]:
-    """Some columns of a table, batch by batch, each with the places of its rows; `tell` is told of rows."""
-    rows, done = count_rows(table), 0
-    try:
-        for batch in table.select(sorted(set(names))).collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True):
-            yield slice(done, done + batch.height), batch
-            done += batch.height
-            tell(done, rows)
-    except _PROBLEMS as problem:
-        raise _broken(problem) from problem
+def read_batches(
+    table: pl.LazyFrame | Sequence[pl.LazyFrame], names: Iterable[str], tell: Tell
+) -> Iterator[tuple[slice, pl.DataFrame]]:
+    """Some columns of a table, batch by batch, each with the places of its rows; `tell` is told of rows.
+
+    The files of a folder are read one after another: as one lazy table, many would be at once.
+    """
+    parts, wanted = [table] if isinstance(table, pl.LazyFrame) else table, sorted(set(names))
+    rows, done = sum(map(count_rows, parts)), 0
+    for batch in chain.from_iterable(collect_batches(part.select(wanted), BATCH_ROWS) for part in parts):
+        yield slice(done, done + batch.height), batch
+        done += batch.height
+        tell(done, rows)
     if done != rows:
         raise BadTable(
             f"the table had {rows:,} rows, and then {done:,}",
             remedy="do not change the file while it is read",
             value=done,
         )
+
+
+def collect_batches(table: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """A table in order, not more than so many rows at a time; a broken file becomes an error that says so."""
+    try:
+        yield from table.collect_batches(chunk_size=rows, maintain_order=True)
+    except _PROBLEMS as problem:
+        raise _broken(problem) from problem
 
 
 def require_columns(table: pl.LazyFrame, names: Iterable[str]) -> None:

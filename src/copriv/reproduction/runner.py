@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from copriv.errors import BadInput
+from copriv.records.cluster import connect
 from copriv.reproduction.cell import Cell, Outcome
 
 Tell = Callable[[int, int], None]
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-HERE = "local"
-_PATIENCE = "10s"
-_QUIET = logging.CRITICAL
 
 
 def run_cells(
@@ -52,36 +46,13 @@ def share_out(
     if dask is None or not tasks:
         yield from ((key, run(shared, task)) for key, task in tasks.items())
         return
-    with _client(dask) as (client, as_completed):
+    with connect(dask) as client:
+        from dask.distributed import as_completed
+
         given = client.scatter(shared, broadcast=True, hash=False)
         futures = {client.submit(run, given, task, pure=False): key for key, task in tasks.items()}
         for future in as_completed(list(futures)):
             yield futures[future], future.result()
-
-
-@contextmanager
-def _client(address: str) -> Iterator[tuple[Any, Any]]:
-    """A client of a cluster, and how to wait for what it does."""
-    try:
-        from dask.distributed import Client, LocalCluster, as_completed
-    except ImportError as problem:
-        raise BadInput(
-            "a Dask cluster needs the package dask[distributed]", remedy="pip install 'copriv[dask]'", value=address
-        ) from problem
-    if address == HERE:
-        with (
-            LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=_QUIET) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client, as_completed
-        return
-    try:
-        found = Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError) as problem:
-        remedy = f"start one with `dask scheduler`, or give --dask {HERE}"
-        raise BadInput(f"no Dask scheduler answers at {address}", remedy=remedy, value=address) from problem
-    with found as client:
-        yield client, as_completed
 
 
 def _run(_shared: None, cell: Cell) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,12 @@ from copriv.errors import CoprivError
 from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
 from copriv.owner.registry import Registry
+from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, prepare
 from copriv.protocol.meeting import VERSION, Hello
 from copriv.protocol.terms import Terms
+from copriv.records.cluster import PLAIN_MACHINE, Machine
+from copriv.records.streamed import StreamedRecords
 from copriv.runtime.events import counting
 from copriv.runtime.network_events import TellNetwork
 from copriv.runtime.owner_log import OwnerLog
@@ -28,36 +31,69 @@ from copriv.transport import subjects
 from copriv.transport.certificates import require_valid
 from copriv.transport.credentials import read_credentials
 from copriv.transport.link import Link
-from copriv.transport.nats_owner import OwnerEndpoint, serve
+from copriv.transport.nats_owner import Handle, OwnerEndpoint, at_once, serve
 from copriv.transport.renewal import Renewals
 
 
-def serve_study(home: OwnerWorkspace, tell: TellNetwork) -> tuple[float, ...]:
+def serve_study(home: OwnerWorkspace, tell: TellNetwork, machine: Machine | None = None) -> tuple[float, ...]:
     """Answer from an owner's folder until the study ends, and return its model.
 
     Raises:
+        RecordsChanged: the files of the records are not what they were; nothing was said.
         BadInput: the terms are not approved, or the records have another ledger.
         CoprivError: an owner serves from the folder already, the learner turns it away, or its model is none.
         LedgerFailure: the ledger cannot be used; nothing was said.
     """
     home.require_approved()
     require_valid(read_credentials(home.folder / "owner.key").certificate, datetime.now(UTC))
-    with _only_one(home.folder), closing(home.open_ledger()) as ledger:
+    with (
+        (machine or PLAIN_MACHINE).opened() as resources,
+        _only_one(home.folder),
+        closing(home.open_ledger()) as ledger,
+    ):
         with Registry() as registry:
             require_registered(registry, Path(home.enrollment.data), ledger, Path(home.enrollment.ledger))
-        prepared = prepare(home.enrollment, home.study, counting(tell, "reading your records"))
-        owner, records = home.open_owner(ledger, prepared), prepared.sample.records
-        model = asyncio.run(answer(home, owner, records, OwnerLog(home, ledger, tell)))
+        prepared = prepare(home.enrollment, home.study, counting(tell, "reading your records"), resources)
+        owner = home.open_owner(ledger, prepared)
+        if isinstance(prepared.sample, StreamedRecords):
+            model = _serve_streamed(home, owner, prepared.sample, tell)
+        else:
+            model = asyncio.run(answer(home, owner, prepared.sample.records, OwnerLog(home, ledger, tell)))
     _require_model(home.study.terms, model)
     return model
 
 
-async def answer(home: OwnerWorkspace, owner: Owner, records: int, log: OwnerLog) -> tuple[float, ...]:
-    """Answer until the study ends, and return its model."""
+def _serve_streamed(
+    home: OwnerWorkspace, owner: Owner, records: StreamedRecords, tell: TellNetwork
+) -> tuple[float, ...]:
+    """The same from records that are read again for every answer, which may take minutes.
+
+    So the session goes on beside it, with its own look at the ledger.
+    """
+    handle = unchanged_first(records, owner.handle)
+    with closing(SqliteLedger(Path(home.enrollment.ledger))) as beside:
+        log = OwnerLog(home, beside, tell)
+        return asyncio.run(answer(home, owner, records.records, log, handle))
+
+
+def unchanged_first(records: StreamedRecords, handle: Callable[[bytes], bytes]) -> Handle:
+    """Replies that take long, each in a thread of its own; files that have changed are noticed before any charge."""
+
+    async def reply(data: bytes) -> bytes:
+        records.require_unchanged()
+        return await asyncio.to_thread(handle, data)
+
+    return reply
+
+
+async def answer(
+    home: OwnerWorkspace, owner: Owner, records: int, log: OwnerLog, handle: Handle | None = None
+) -> tuple[float, ...]:
+    """Answer until the study ends, and return its model; by `handle`, if it is not the owner's own."""
     terms, chance, link = home.study.terms, secure(), link_of(home)
     desk = OwnerEndpoint(
         hello=hello_of(home.enrollment, terms, records, f"{chance.getrandbits(64):016x}", log.ledger.state().id),
-        handle=owner.handle,
+        handle=handle or at_once(owner.handle),
         meeting=terms.meeting,
         clock=terms.clock,
         wait=lambda: chance.expovariate(home.enrollment.rate),

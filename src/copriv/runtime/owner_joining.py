@@ -23,6 +23,7 @@ from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
+from copriv.records.cluster import PLAIN_MACHINE, Machine
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.runtime.events import Tell, counting
 from copriv.runtime.owner_request import authorities_of, secrets_of
@@ -53,6 +54,7 @@ class JoinOptions:
         version_of: the records are those of this ledger, changed.
         unrelated: they look like known ones, and none is among those.
         form: how the file is written, where its name and header do not tell.
+        machine: how much memory may be used, and who helps to read.
     """
 
     invitation: Path
@@ -69,6 +71,7 @@ class JoinOptions:
     version_of: Path | None = None
     unrelated: bool = False
     form: FileFormat = PLAIN
+    machine: Machine = PLAIN_MACHINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +136,20 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     joining = settle_records(options, tell, ask)
     enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger))
     joining.require_room(enrollment.guarantee, enrollment.accountant)
-    prepared = prepare(enrollment, study, counting(tell, _READING))
+    with options.machine.opened() as resources:
+        prepared = prepare(enrollment, study, counting(tell, _READING), resources)
+        fit = fit_of(study, prepared.sample)
     take = partial(joining.take, enrollment.owner, enrollment.guarantee, enrollment.accountant)
     accept = partial(OwnerWorkspace.create, options.folder, enrollment, invitation.study, secrets, take)
-    return _proposal(prepared, joining.notices(), authorities_of(invitation.authority), accept)
+    return Proposal(prepared, joining.notices(), authorities_of(invitation.authority), fit, accept)
 
 
-def propose_again(home: OwnerWorkspace, tell: Tell) -> Proposal:
+def propose_again(home: OwnerWorkspace, tell: Tell, machine: Machine = PLAIN_MACHINE) -> Proposal:
     """The promise of a folder that has joined, for whoever is to approve it."""
-    prepared = prepare(home.enrollment, home.study, counting(tell, _READING))
-    return _proposal(prepared, home.standing().notices(), authorities_of(home.authority()), lambda: home)
+    with machine.opened() as resources:
+        prepared = prepare(home.enrollment, home.study, counting(tell, _READING), resources)
+        fit = fit_of(home.study, prepared.sample)
+    return Proposal(prepared, home.standing().notices(), authorities_of(home.authority()), fit, lambda: home)
 
 
 def approve(home: OwnerWorkspace, by: str, records: int) -> Approval:
@@ -185,12 +192,6 @@ def agreement_of(proposal: Proposal, folder: Path, *, approved: bool) -> Agreeme
         weakness=weakness(enrollment.guarantee, prepared.sample.records),
         fit=proposal.fit,
     )
-
-
-def _proposal(
-    prepared: Prepared, notices: tuple[str, ...], authorities: str, accept: Callable[[], OwnerWorkspace]
-) -> Proposal:
-    return Proposal(prepared, notices, authorities, fit_of(prepared.study, prepared.sample), accept)
 
 
 def _enroll(options: JoinOptions, invitation: Invitation, terms: Terms) -> Enrollment:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from copriv.entropy import fresh_seed, seeded
+from copriv.losses.sample import some_of
 from copriv.owner.comparison import MARGIN_WORDS, STANDARD_ERRORS, compare, explain
 from copriv.owner.fit import Fit, fit_of
 from copriv.owner.workspace import OwnerWorkspace, read_records
 from copriv.protocol.text import quoted
+from copriv.records.cluster import PLAIN_MACHINE, Machine
 from copriv.records.dictionary import Dictionary
-from copriv.runtime.events import Progress, Tell, counting
+from copriv.runtime.events import Note, Progress, Tell, counting
 from copriv.vectors import FloatArray
 
 
@@ -35,9 +37,18 @@ class OwnerVerdict(msgspec.Struct):
     fit: Fit
 
 
-def judge(home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell) -> OwnerVerdict:
-    """Cross-validate the owner's own model against the joint one; losses are in the target's own units."""
-    sample = read_records(home.enrollment, home.study, counting(tell, "reading your records")).sample
+def judge(
+    home: OwnerWorkspace, joint: FloatArray, folds: int, tell: Tell, machine: Machine = PLAIN_MACHINE
+) -> OwnerVerdict:
+    """Cross-validate the owner's own model against the joint one; losses are in the target's own units.
+
+    Records that do not fit in memory are judged by every so many of them, and the owner is told.
+    """
+    with machine.opened() as resources:
+        own = read_records(home.enrollment, home.study, counting(tell, "reading your records"), resources).records
+        sample = some_of(own)
+    if sample.records < own.records:
+        tell(Note(f"{own.records:,} records do not fit in memory: judged on {sample.records:,} of them, evenly spread"))
     tell(Progress("training your own model, fold by fold"))
     generator = seeded(fresh_seed(), "folds")
     scaled = compare(sample, home.study.terms.objective(), joint, generator=generator, folds=folds)

@@ -26,7 +26,7 @@ from copriv.transport.credentials import replace_file, write_credentials
 from copriv.transport.learner_workspace import Address, LearnerWorkspace
 from copriv.transport.link import Link
 from copriv.transport.nats_learner import NatsLearner
-from copriv.transport.nats_owner import OwnerEndpoint, serve
+from copriv.transport.nats_owner import OwnerEndpoint, at_once, serve
 from copriv.transport.renewal_desk import RenewalDesk
 
 HOST = "127.0.0.1"
@@ -97,7 +97,7 @@ def desk_of(guest: Guest, terms: Terms) -> OwnerEndpoint:
     )
     return OwnerEndpoint(
         hello=hello,
-        handle=guest.owner.handle,
+        handle=at_once(guest.owner.handle),
         meeting=terms.meeting,
         clock=terms.clock,
         wait=lambda: chance.expovariate(guest.rate),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from copriv.errors import CoprivError, LedgerFailure, ProtocolError
 from copriv.protocol.meeting import Call, Claim, Hello, Notice, TurnedAway, Welcome, decode_notice, encode_notice
@@ -32,6 +32,9 @@ class Dismissed(CoprivError):
     """The learner has no place for this owner, and asking again is of no use."""
 
 
+Handle: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerEndpoint:
     """What an owner brings to a study.
@@ -50,7 +53,7 @@ class OwnerEndpoint:
     """
 
     hello: Hello
-    handle: Callable[[bytes], bytes]
+    handle: Handle
     meeting: Meeting
     clock: Clock
     wait: Callable[[], float]
@@ -59,6 +62,15 @@ class OwnerEndpoint:
     contact: Callable[[], None]
     attend: Callable[[Session], Coroutine[Any, Any, None]] | None = None
     witnesses: Callable[[str], bool] = lambda _receipt: True
+
+
+def at_once(handle: Callable[[bytes], bytes]) -> Handle:
+    """Replies that take no time worth mentioning: the session waits for each."""
+
+    async def reply(data: bytes) -> bytes:
+        return handle(data)
+
+    return reply
 
 
 async def serve(desk: OwnerEndpoint, link: Link) -> tuple[float, ...]:
@@ -115,7 +127,7 @@ class _Visit:
 
     async def _answer(self, message: Msg) -> None:
         try:
-            reply = self.desk.handle(message.data)
+            reply = await self.desk.handle(message.data)
         except Exception as problem:  # noqa: BLE001 - a ledger that fails must end the process, not only this answer
             self._fail(problem)
             return

@@ -176,9 +176,9 @@ def test_a_cluster_gives_the_same_rows(table, tmp_path):
 
 
 def test_no_scheduler_is_an_error_with_a_remedy(data, monkeypatch):
-    from copriv.reproduction import runner
+    from copriv.records import cluster
 
-    monkeypatch.setattr(runner, "_PATIENCE", "0.2s")
+    monkeypatch.setattr(cluster, "_PATIENCE", "0.2s")
     with pytest.raises(BadInput, match="no Dask scheduler answers"):
         sweep(data, epsilon=[1, 2], dask="tcp://127.0.0.1:9", **FAST)
 

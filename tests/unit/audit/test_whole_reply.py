@@ -148,7 +148,7 @@ def a_session_log_that_counts():
 
 def a_warning_about_a_record():
     def handle(owner, query):
-        if not owner._responder._sample.used.all():
+        if not owner._responder._records.used.all():
             warnings.warn("a record cannot be used", stacklevel=1)
         return Owner.handle(owner, query)
 
@@ -170,7 +170,7 @@ def a_refusal_that_minds_a_record():
 
     def handle(owner, query):
         reply = decode_reply(Owner.handle(owner, query))
-        usable = int(owner._responder._sample.used.sum())
+        usable = int(owner._responder._records.used.sum())
         return encode(
             msgspec.structs.replace(reply, text=reply.text + " " * usable) if isinstance(reply, Refusal) else reply
         )

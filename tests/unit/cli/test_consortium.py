@@ -13,6 +13,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.study_file import read_study
 from copriv.records import lending_like
+from copriv.records.cluster import Machine
 from copriv.runtime.rehearsal import free_port
 
 PAPER = ("--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
@@ -51,10 +52,10 @@ def invited(copriv, drafted):
 
 @pytest.fixture
 def joined(copriv, invited):
-    """Both banks have joined, with a promise of their own."""
-    for name, epsilon in (("east", "1"), ("north", "2.5")):
+    """Both banks have joined, with a promise of their own; the records of one do not fit in its memory."""
+    for name, epsilon, *small in (("east", "1", "--memory", "500MB"), ("north", "2.5")):
         outcome = copriv("owner", "join", f"{name}.invitation", "--data", f"{name}.parquet", "--folder", f"home-{name}",
-                         "--epsilon", epsilon, "--yes", "--json")  # fmt: skip
+                         "--epsilon", epsilon, "--yes", "--json", *small)  # fmt: skip
         assert outcome.code == 0, outcome.err
     return invited
 
@@ -71,9 +72,9 @@ def test_other_rules_end_when_everybody_has_answered(copriv, joined, tmp_path):
 
 def _run(copriv, tmp_path):
     """Both banks serve in threads of this process; what the learner tells."""
-    serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}", tmp_path / f"{name}.jsonl"),
+    serving = [threading.Thread(target=run_serve, args=(tmp_path / f"home-{name}", tmp_path / f"{name}.jsonl", machine),
                                 kwargs={"as_json": True})
-               for name in ("east", "north")]  # fmt: skip
+               for name, machine in (("east", Machine("500MB")), ("north", None))]  # fmt: skip
     for thread in serving:
         thread.start()
     outcome = copriv("learner", "run", "--log", "learner.jsonl", "--json")

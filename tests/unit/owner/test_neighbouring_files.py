@@ -313,7 +313,7 @@ def test_a_hostile_dictionary_is_refused_before_a_record_is_read(tmp_path, monke
     def never(*_arguments, **_options):
         raise AssertionError("a file was opened")
 
-    monkeypatch.setattr(workspace, "open_table", never)
+    monkeypatch.setattr(workspace, "open_owner_records", never)
     told, _, _ = outcome(tmp_path / "table.csv", StudyFile(terms, content))
     assert told[0] == "BadInput"
 
@@ -331,14 +331,15 @@ def test_bounds_that_some_record_would_not_keep_are_refused_for_everybody(tmp_pa
     assert "bound rows" in told[1]
 
 
-def _dropping(table, dictionary, **_options):
-    """The broken twin of `load_owner`: records without a target are left out."""
+def _dropping(path, form, dictionary, _resources, **_options):
+    """The broken twin of `open_owner_records`: records without a target are left out."""
     from copriv.losses.sample import Sample
-    from copriv.records.load_owner import OwnRecords
+    from copriv.records.load_owner import OpenedRecords
+    from copriv.records.table import open_table
 
-    features, targets = dictionary.records_of(table.collect())
+    features, targets = dictionary.records_of(open_table(path, form).collect())
     used = features.any(axis=1)
-    return OwnRecords(Sample.of_rows(features[used], targets[used]), ())
+    return OpenedRecords(Sample.of_rows(features[used], targets[used]), ())
 
 
 def test_the_comparison_of_files_catches_an_owner_that_drops_records(tmp_path, monkeypatch):
@@ -346,7 +347,7 @@ def test_the_comparison_of_files_catches_an_owner_that_drops_records(tmp_path, m
     write_csv(tmp_path / "table.csv", frame)
     write_csv(tmp_path / "other.csv", with_cell(frame, 7, "rate", ""))
     require_alike(tmp_path / "table.csv", tmp_path / "other.csv", study)
-    monkeypatch.setattr(workspace, "load_owner", _dropping)
+    monkeypatch.setattr(workspace, "open_owner_records", _dropping)
     with pytest.raises(AssertionError):
         require_alike(tmp_path / "table.csv", tmp_path / "other.csv", study)
 

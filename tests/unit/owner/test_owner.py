@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from copriv.errors import BadInput, LedgerFailure
+from copriv.errors import BadInput, LedgerFailure, RecordsChanged
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
@@ -148,6 +148,13 @@ def test_a_failure_keeps_the_charge_and_tells_nothing(commitment):
     assert isinstance(reply, Refusal)
     assert reply.reason == "failed"
     assert "17" not in reply.text
+    assert ledger.state().spent == commitment.calibration.charge.nano
+
+
+def test_files_that_changed_end_the_process_and_the_charge_stands(commitment):
+    owner, _, ledger = _owner(commitment, failure=RecordsChanged("they changed", remedy="put them back"))
+    with pytest.raises(RecordsChanged):
+        owner.handle(encode(_query()))
     assert ledger.state().spent == commitment.calibration.charge.nano
 
 

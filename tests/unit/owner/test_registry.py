@@ -163,7 +163,7 @@ def test_shares_of_large_files_are_estimated(registry, tmp_path):
 
 def test_progress_is_told(loans):
     told = []
-    recognise(loans.lazy(), KEY, tell=lambda done, total: told.append((done, total)))
+    recognise([loans.lazy()], KEY, tell=lambda done, total: told.append((done, total)))
     assert told[-1] == (1000, 1000)
 
 
@@ -204,7 +204,7 @@ def test_no_name_of_a_column_is_kept_in_clear_and_records_are_recognised(registr
 def test_names_that_a_registry_of_before_has_in_clear_are_understood(registry, registry_folder, loans, tmp_path):
     first = registry.lookup(_write(loans, tmp_path / "loans.csv"))
     dataset = registry.register(first, tmp_path / "ledger.sqlite", "a-ledger-of-before")
-    clear = recognise(loans.lazy(), registry._store.key).sketches
+    clear = recognise([loans.lazy()], registry._store.key).sketches
     with sqlite3.connect(registry_folder / "registry.sqlite") as database:
         database.execute("DELETE FROM sketch")
         for sketch in clear:
