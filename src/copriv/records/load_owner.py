@@ -6,6 +6,7 @@ public, so it must not depend on any record.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from copriv.losses.sample import Sample
 from copriv.records.dictionary import Dictionary
 from copriv.records.ranges import require_name
 from copriv.records.table import count_rows, read_batches, require_columns
+from copriv.records.unread import Unseen, count_unseen, describe_unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,18 @@ def load_owner(
             remedy="an owner needs more records than that to take part",
             value=rows,
         )
-    sample = _reduce(table, dictionary, rows, tell)
+    sample, unseen = _reduce(table, dictionary, rows, tell)
     unusable = rows - int(sample.used.sum())
     notices = (f"{unusable:,} rows have no usable target: they count and contribute nothing",) if unusable else ()
-    return OwnRecords(sample, notices)
+    return OwnRecords(sample, (*notices, *describe_unseen(unseen)))
 
 
-def _reduce(table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]) -> Sample:
+def _reduce(
+    table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]
+) -> tuple[Sample, Unseen]:
     features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
+    unseen: Unseen = Counter()
     for span, batch in read_batches(table, [*dictionary.required_columns(), dictionary.target.name], tell):
         features[span], targets[span] = dictionary.records_of(batch)
-    return Sample.of_rows(features, targets)
+        unseen += count_unseen(dictionary, batch)
+    return Sample.of_rows(features, targets), unseen
