@@ -39,7 +39,7 @@ class PlanSettings(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: principal components to keep (10).
+        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
@@ -53,7 +53,7 @@ class PlanSettings(TypedDict, total=False):
     """
 
     skip: Sequence[str]
-    features: int
+    features: int | str
     ordinal: bool
     positive_above: float | None
     positive: str | None

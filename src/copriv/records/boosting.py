@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
+from copriv.records.strength import strengths_of
 from copriv.records.trees import Trees
 from copriv.vectors import FloatArray, IntArray
 
@@ -28,6 +29,8 @@ _FEWEST_ROWS = 50
 _RIDGE = 1.0
 # A category's average counts as if this many rows of the overall average were added to it.
 _PRIOR_ROWS = 10.0
+# The most columns that trees are grown on.
+_MOST_INPUTS = 60
 _GROVE_LEAVES = 8
 _GROVE_RATE = 0.3
 _GROVE_SHARE = 50
@@ -84,8 +87,10 @@ def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int],
     _require_rows(targets, labels=labels)
     staged = _out_of_fold(inputs, targets, counts, labels=labels, trees=_MOST_TREES)
     best = int(np.argmin([_loss(scores, targets, labels=labels) for scores in staged]))
-    final = _fit(inputs, targets, labels=labels, trees=best + 1)
-    return Boosting(_trees(final, start=[float(np.ravel(final._baseline_prediction)[0])]), staged[best])  # noqa: SLF001
+    asked = _strongest(inputs, targets, labels=labels)
+    final = _fit(inputs[:, asked], targets, labels=labels, trees=best + 1)
+    start = [float(np.ravel(final._baseline_prediction)[0])]  # noqa: SLF001
+    return Boosting(_trees(final, asked, start), staged[best])
 
 
 def score_again(
@@ -116,8 +121,9 @@ def _out_of_fold(
         if labels and np.unique(targets[train]).size < 2:
             continue
         ranked = _ranked(inputs, targets, counts, train)
-        model = _fit(ranked[train], targets[train], labels=labels, trees=trees)
-        staged[:, held_out] = _stages(model, ranked[held_out], labels=labels)
+        asked = _strongest(ranked[train], targets[train], labels=labels)
+        model = _fit(ranked[train][:, asked], targets[train], labels=labels, trees=trees)
+        staged[:, held_out] = _stages(model, ranked[held_out][:, asked], labels=labels)
     return staged
 
 
@@ -126,7 +132,8 @@ def fit_grove(inputs: FloatArray, targets: FloatArray, trees: int, *, labels: bo
     fewest = max(_FEWEST_IN_LEAF, targets.size // _GROVE_SHARE)
     shape = {"learning_rate": _GROVE_RATE, "max_leaf_nodes": _GROVE_LEAVES, "min_samples_leaf": fewest}
     _require_rows(targets, labels=labels)
-    return _trees(_fit(inputs, targets, labels=labels, trees=trees, **shape))
+    asked = _strongest(inputs, targets, labels=labels)
+    return _trees(_fit(inputs[:, asked], targets, labels=labels, trees=trees, **shape), asked)
 
 
 def _require_rows(targets: FloatArray, *, labels: bool) -> None:
@@ -138,6 +145,14 @@ def _require_rows(targets: FloatArray, *, labels: bool) -> None:
             remedy=f"ask for features without score and leaves, or give at least {_FEWEST_ROWS} public rows",
             value=targets.size,
         )
+
+
+def _strongest(inputs: FloatArray, targets: FloatArray, *, labels: bool) -> IntArray:
+    """The columns that trees may ask for: all of them, or of very many those that tell most alone."""
+    if inputs.shape[1] <= _MOST_INPUTS:
+        return np.arange(inputs.shape[1], dtype=np.int64)
+    strengths = strengths_of(inputs, targets, labels=labels)
+    return np.sort(np.argsort(-strengths, kind="stable")[:_MOST_INPUTS])
 
 
 def _ranked(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], train: npt.NDArray[np.bool_]) -> FloatArray:
@@ -185,8 +200,8 @@ def _loss(scores: FloatArray, targets: FloatArray, *, labels: bool) -> float:
     return float(np.square(targets - scores).mean())
 
 
-def _trees(model: _Model, start: Sequence[float] = ()) -> Trees:
-    """What scikit-learn has grown, as data; before it a single leaf where the sum starts, if it is given."""
+def _trees(model: _Model, asked: IntArray, start: Sequence[float] = ()) -> Trees:
+    """What scikit-learn has grown on some columns, as data; before it a leaf where the sum starts, if it is given."""
     lone = np.full(len(start), -1), *(np.zeros(len(start)) for _ in range(3)), np.array(start)
     roots, parts, first = [*range(len(start))], [lone], len(start)
     for (predictor,) in model._predictors:  # noqa: SLF001
@@ -195,7 +210,7 @@ def _trees(model: _Model, start: Sequence[float] = ()) -> Trees:
         roots.append(first)
         parts.append(
             (
-                np.where(asks, nodes["feature_idx"].astype(np.int64), -1),
+                np.where(asks, asked[np.where(asks, nodes["feature_idx"], 0)], -1),
                 np.where(asks, nodes["num_threshold"], 0.0),
                 np.where(asks, nodes["left"].astype(np.int64) + first, 0),
                 np.where(asks, nodes["right"].astype(np.int64) + first, 0),
@@ -205,5 +220,5 @@ def _trees(model: _Model, start: Sequence[float] = ()) -> Trees:
         first += nodes.size
     columns, thresholds, left, right, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     places = (tuple(part.astype(np.int64).tolist()) for part in (columns, left, right))
-    asked, lower, upper = places
-    return Trees(tuple(roots), asked, tuple(thresholds.tolist()), lower, upper, tuple(values.tolist()))
+    questions, lower, upper = places
+    return Trees(tuple(roots), questions, tuple(thresholds.tolist()), lower, upper, tuple(values.tolist()))

@@ -74,12 +74,23 @@ def _cells(column: Column) -> list[Cell]:
 
 def read_values(table: pl.DataFrame, columns: Sequence[Column]) -> FloatArray:
     """The value of each column of each row (rows × columns): in its own unit, or a category's place; NaN if missing."""
-    frame = table.select(column.values(table.schema[column.name]) for column in columns)
+    schema = table.schema
+    frame = table.lazy().select(column.values(schema[column.name]) for column in columns).collect()
     values = np.ascontiguousarray(frame.to_numpy(), dtype=np.float64)
     for place, column in enumerate(columns):
         if column.encoded.buckets > 1:
             _fill_buckets(values[:, place], table, column)
     return values
+
+
+def count_unlisted(values: FloatArray, columns: Sequence[Column]) -> dict[str, int]:
+    """Of each column with cells for other categories, how many values are there; only where some are."""
+    counts = (
+        (column.name, int((values[:, place] >= len(column.categories)).sum()))
+        for place, column in enumerate(columns)
+        if column.encoded.buckets
+    )
+    return {name: count for name, count in counts if count}
 
 
 def _fill_buckets(values: FloatArray, table: pl.DataFrame, column: Column) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput
-from copriv.records.cells import Cell, Layout, cells_of, read_values
+from copriv.records.cells import Cell, Layout, cells_of, count_unlisted, read_values
 from copriv.records.column import Column
 from copriv.records.projection import project, shorten
 from copriv.records.ranges import MOST_COLUMNS, require_number, require_unique
@@ -178,7 +178,13 @@ class Dictionary(msgspec.Struct, frozen=True):
 
     def records_of(self, table: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
         """Features with intercept and target of every row; of a row that cannot be used, zeros."""
-        return usable_records(self.features_of(table), self.targets_of(table))
+        return self.read(table)[:2]
+
+    def read(self, table: pl.DataFrame) -> tuple[FloatArray, FloatArray, dict[str, int]]:
+        """The records of every row, and of each column how many cells are of a category without a place of its own."""
+        values = read_values(table, self.columns)
+        rows = bound_rows(self.scores_of(values), self.length, self.intercept)
+        return *usable_records(rows, self.targets_of(table)), count_unlisted(values, self.columns)
 
     def cell_weights(self, theta: Sequence[float]) -> list[CellWeight]:
         """What a model says in the units of the columns: of each cell, of the public score and of each leaf.

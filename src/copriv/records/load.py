@@ -24,7 +24,7 @@ from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, 
 from copriv.records.public_cells import Fitted, public_sample
 from copriv.records.table import collect, count_rows, read_batches, require_columns
 from copriv.records.target import TargetChoice
-from copriv.records.unread import Unseen, count_unseen, describe_unseen
+from copriv.records.unread import describe_unseen
 from copriv.vectors import FloatArray, IntArray
 
 _MOST_SHOWN = 6
@@ -223,16 +223,16 @@ def _reduce(
     owner_column: str | None,
     rows: int,
     tell: Callable[[int, int], None],
-) -> tuple[FloatArray, FloatArray, Names | None, Unseen]:
+) -> tuple[FloatArray, FloatArray, Names | None, Counter[str]]:
     """Features, targets and owner names of every row, batch by batch, and cells of categories nobody public has."""
     features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
     codes = np.full(rows, NAMELESS, dtype=np.int32)
     places: dict[str, int] = {}
-    unseen: Unseen = Counter()
+    unseen: Counter[str] = Counter()
     wanted = [*dictionary.required_columns(), dictionary.target.name, *([owner_column] if owner_column else [])]
     for span, batch in read_batches(table, wanted, tell):
-        features[span], targets[span] = dictionary.records_of(batch)
-        unseen += count_unseen(dictionary, batch)
+        features[span], targets[span], others = dictionary.read(batch)
+        unseen.update(others)
         if owner_column is not None:
             names = batch.select(text(owner_column, batch.schema[owner_column])).to_series()
             codes[span] = number_names(names, places)

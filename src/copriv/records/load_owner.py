@@ -18,7 +18,7 @@ from copriv.losses.sample import Sample
 from copriv.records.dictionary import Dictionary
 from copriv.records.ranges import require_name
 from copriv.records.table import count_rows, read_batches, require_columns
-from copriv.records.unread import Unseen, count_unseen, describe_unseen
+from copriv.records.unread import describe_unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ def load_owner(
 
 def _reduce(
     table: pl.LazyFrame, dictionary: Dictionary, rows: int, tell: Callable[[int, int], None]
-) -> tuple[Sample, Unseen]:
+) -> tuple[Sample, Counter[str]]:
     features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
-    unseen: Unseen = Counter()
+    unseen: Counter[str] = Counter()
     for span, batch in read_batches(table, [*dictionary.required_columns(), dictionary.target.name], tell):
-        features[span], targets[span] = dictionary.records_of(batch)
-        unseen += count_unseen(dictionary, batch)
+        features[span], targets[span], others = dictionary.read(batch)
+        unseen.update(others)
     return Sample.of_rows(features, targets), unseen

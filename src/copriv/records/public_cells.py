@@ -32,8 +32,11 @@ from copriv.vectors import FloatArray, IntArray
 
 _LENGTH_QUANTILE = 0.99
 _SMALLEST_DEVIATION = 1e-9
-# A cell's weight is at most this, however rare it is: 1/deviation would make the rows of rare categories very long.
-_HEAVIEST = 3.0
+# A cell is weighed by 1/deviation, but at most by this: so every indicator is weighed alike. The deviation of a rare
+# one is small, and would make the rows that have it very long.
+_HEAVIEST = 2.0
+# One score tells as much as many components: it has more of a row's length.
+_SCORE_WEIGHT = 2.0
 _LONGEST_PATH = 200
 
 
@@ -224,8 +227,8 @@ class PublicCells:
 
     def _score(self) -> PublicScore:
         scores = self.boosting.out_of_fold
-        center, deviation = hold(float(scores.mean()), "weight"), hold(float(scores.std()) or 1.0, "length")
-        return PublicScore(self.boosting.trees, center, deviation)
+        unit = (float(scores.std()) or 1.0) / _SCORE_WEIGHT
+        return PublicScore(self.boosting.trees, hold(float(scores.mean()), "weight"), hold(unit, "length"))
 
     def _require_rows(self, draft: Dictionary, spec: FeatureSpec) -> None:
         if draft.parameters > self.usable:

@@ -6,18 +6,13 @@ whoever predicts is told, and so is an owner, at home.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import polars as pl
 
 from copriv.records.column import Column, raw, text
 from copriv.records.dictionary import Dictionary
-
-# Of each column, how many cells are of a category that has no cell of its own.
-Unseen: TypeAlias = Counter[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +67,6 @@ def describe_unread(unread: Iterable[Unread]) -> list[str]:
     return [f"{each.column}: {_words(each)}; {_reading(each)}" for each in unread]
 
 
-def count_unseen(dictionary: Dictionary, table: pl.DataFrame) -> Unseen:
-    """Of each column with indicators, how many cells are of a category without one; only where there are some."""
-    columns = [column for column in dictionary.columns if column.encoded.indicators]
-    if not (columns and table.height):
-        return Counter()
-    counted = table.select(_unlisted(column, table.schema[column.name]) for column in columns).row(0)
-    return Counter({column.name: count for column, count in zip(columns, counted, strict=True) if count})
-
-
 def describe_unseen(unseen: Mapping[str, int]) -> list[str]:
     """One sentence a column, for the people at home.
 
@@ -91,11 +77,6 @@ def describe_unseen(unseen: Mapping[str, int]) -> list[str]:
         f"{column}: {count:,} cells of a category that the public rows never or hardly had count as 'other'"
         for column, count in unseen.items()
     ]
-
-
-def _unlisted(column: Column, dtype: pl.DataType) -> pl.Expr:
-    listed = raw(column.name, dtype, column.kind, column.categories).is_not_null()
-    return (text(column.name, dtype).is_not_null() & ~listed).sum().alias(column.name)
 
 
 def _reading(each: Unread) -> str:
