@@ -7,6 +7,7 @@ and the same trees, so comparing many choices costs little more than one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +27,7 @@ from copriv.records.target import Target, TargetChoice, fit_target
 from copriv.vectors import FloatArray
 
 _FEWEST_OF_A_LABEL = 10
+_MOST_ALIKE = 0.95
 
 
 def fit_dictionary(
@@ -59,7 +61,8 @@ class PublicRows:
             raise BadInput(
                 "features auto: nobody has chosen yet", remedy="name them: 10, all, pls:10+score", value="auto"
             )
-        return self._fit_codes(spec.codes) if spec.codes else self._cells(spec).fit(spec)
+        fitted = self._fit_codes(spec.codes) if spec.codes else self._cells(spec).fit(spec)
+        return replace(fitted, notices=(*fitted.notices, *_about_variety(self.target, self.targets)))
 
     def folds(self, features: FeatureSpec | str | int) -> Iterator[tuple[Sample, Sample]]:
         """Of each of five folds, features of the other rows fitted on these, and of its own rows by the same."""
@@ -107,3 +110,17 @@ class PublicRows:
         few = f"{len(components)} features instead of {most}: the table has no more directions"
         notices = (few,) if len(components) < most else ()
         return Fitted(dictionary, Sample.of_rows(*usable_records(rows, self.targets.copy())), tuple(left_out), notices)
+
+
+def _about_variety(target: Target, targets: FloatArray) -> list[str]:
+    """What is to be said if the target hardly varies in the public rows."""
+    known = targets[np.isfinite(targets)]
+    rows, (values, counts) = known.size, np.unique(known, return_counts=True)
+    if target.kind == "label":
+        few = int(rows - counts.max())
+        rare = "positive" if values[np.argmax(counts)] < 0 else "negative"
+        said = f"{few:,} of {rows:,} public rows are {rare}: they say little about them"
+        return [said] if few < _FEWEST_OF_A_LABEL else []
+    alike = float(counts.max()) / rows
+    said = f"{100 * alike:.0f} % of the public rows have the same {target.name!r}: they say little about the others"
+    return [said] if alike > _MOST_ALIKE else []

@@ -149,6 +149,19 @@ def take_public(
     return fitted.dictionary, fitted.public, (*_about_fit(fitted), *_about_target(fitted.dictionary))
 
 
+def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
+    """Public rows by a dictionary that is agreed already; a public score is out of fold."""
+    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
+    public = collect(table)
+    if public.height < dictionary.parameters:
+        raise BadTable(
+            f"{public.height} public rows, fewer than {dictionary.features} features and an intercept",
+            remedy="give more public rows",
+            value=public.height,
+        )
+    return public_sample(dictionary, public)
+
+
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """The private rows in order, the public rows themselves, and what there is to say about it."""

@@ -272,6 +272,16 @@ def test_public_rows_that_do_not_allow_it_are_refused(frame, spec, message):
         PublicRows(frame, TargetChoice("rate")).fit(spec)
 
 
+def test_a_target_that_hardly_varies_is_said_to_be_so():
+    place = pl.int_range(pl.len())
+    alike = make_frame().with_columns(pl.when(place < 390).then(5.0).otherwise("rate").alias("rate"))
+    [notice] = PublicRows(alike, TargetChoice("rate")).fit("pls:2").notices
+    assert notice == "98 % of the public rows have the same 'rate': they say little about the others"
+    rare = make_frame().with_columns((place < 4).cast(pl.Int8).alias("rate"))
+    [notice] = PublicRows(rare, TargetChoice("rate", labels=True)).fit("codes:2").notices
+    assert notice == "4 of 400 public rows are positive: they say little about them"
+
+
 def test_fewer_directions_than_asked_for_are_said():
     frame = make_frame().select("income", "rate")
     assert PublicRows(frame, TargetChoice("rate")).fit("pls:9").notices == (
