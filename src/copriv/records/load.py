@@ -74,6 +74,10 @@ class LoadSpec:
     skip: tuple[str, ...] = ()
     header: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse features that are none, before a table is read."""
+        FeatureSpec.parse(self.features)
+
     def named(self) -> list[str]:
         """The columns that a table must have for this."""
         return [self.target.name, *self.not_features()]
