@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from copriv.api.tables import Table, as_lazy
@@ -68,7 +66,8 @@ class Model:
         Args:
             by: "column" for what one more unit of a column, and one more standard deviation, adds to the prediction
                 (in the target's unit; for a logistic model, to the log-odds), from rows that are not shortened;
-                categories count as their places 0, 1, 2 … "component" for the model's own numbers.
+                a category counts by itself (1 where a row has it), or as its place 0, 1, 2 … in features of integer
+                codes. "component" for the model's own numbers.
 
         Raises:
             BadInput: `by` is neither.
@@ -106,22 +105,23 @@ class Model:
         return pl.DataFrame({"component": [*names, "intercept"], "coefficient": list(self.file.theta)})
 
     def _by_column(self) -> pl.DataFrame:
-        """The linear map of dictionary and model, row by row: components, then the unit of length, then θ."""
+        """What a model says of each cell, in the target's unit."""
         dictionary = self.file.dictionary
-        theta, keep = np.asarray(self.file.theta), 1 - 1e-12  # as `bound_rows` has it
         scale, center = _target_map(self.file)
-        strength = scale * keep * math.sqrt(1 - dictionary.intercept**2) / dictionary.length
-        standardised = strength * (theta[:-1] @ np.asarray(dictionary.components))
-        means = np.array([column.mean for column in dictionary.columns])
-        deviations = np.array([column.deviation for column in dictionary.columns])
-        intercept = center + scale * keep * dictionary.intercept * float(theta[-1])
-        names = [*self.columns, "intercept"]
+        *weights, intercept = dictionary.cell_weights(self.file.theta)
+        units = [1.0 if each.cell is None else each.cell.unit for each in weights]
+        origins = [each.cell.origin if each.cell and each.cell.part == "value" else 0.0 for each in weights]
+        at_means = intercept.weight + sum(each.weight * at for each, at in zip(weights, origins, strict=True))
+        kinds = {column.name: column.kind for column in dictionary.columns}
         return pl.DataFrame(
             {
-                "column": names,
-                "kind": [*(column.kind for column in dictionary.columns), ""],
-                "coefficient": [*(standardised / deviations), intercept - float(standardised @ (means / deviations))],
-                "per_deviation": [*standardised, intercept],
+                "column": [*(each.label for each in weights), "intercept"],
+                "kind": [*(kinds.get(each.cell.column, "") if each.cell else "" for each in weights), ""],
+                "coefficient": [*(scale * each.weight for each in weights), center + scale * intercept.weight],
+                "per_deviation": [
+                    *(scale * each.weight * unit for each, unit in zip(weights, units, strict=True)),
+                    center + scale * at_means,
+                ],
             }
         )
 

@@ -27,8 +27,7 @@ from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, Dictionary
 from copriv.records.file_format import FileFormat, parse_format
-from copriv.records.load import take_public
-from copriv.records.load_owner import load_owner
+from copriv.records.load import load_public, take_public
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
@@ -39,7 +38,7 @@ class PlanSettings(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: principal components to keep (10).
+        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
@@ -53,7 +52,7 @@ class PlanSettings(TypedDict, total=False):
     """
 
     skip: Sequence[str]
-    features: int
+    features: int | str
     ordinal: bool
     positive_above: float | None
     positive: str | None
@@ -187,7 +186,7 @@ def _read_under_study(public: Table, target: str | None, settings: PlanSettings,
 def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, settings: PlanSettings) -> Sample:
     """The given rows, or those that were kept beside the study file."""
     if public is not None:
-        return load_owner(open_public(public, settings), dictionary).sample
+        return load_public(open_public(public, settings), dictionary)
     kept = public_rows_beside(study)
     if not kept.is_file():
         raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))

@@ -29,7 +29,7 @@ class Reading(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: principal components to keep (10).
+        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …
         public_rows: how many of the last rows are public, if `public` is not given (a fifth, and at most 10,000).
         shuffle: shuffle the rows first.
         seed: of the shuffle (0).
@@ -43,7 +43,7 @@ class Reading(TypedDict, total=False):
     """
 
     skip: Sequence[str]
-    features: int
+    features: int | str
     public_rows: int
     shuffle: bool
     seed: int

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from copriv.audit import hostile_studies, odd_records
+from copriv.audit import encoder_studies, hostile_studies, odd_records
 from copriv.audit.errands import Choice, Errand, brief, thorough
 from copriv.audit.hostile_studies import Study
 from copriv.audit.house import Exact, House, Life, Said, live, receipt
@@ -93,16 +93,19 @@ class Comparison:
 def corpus() -> Iterator[Case]:
     """The cases of `copriv audit`: every record under the plain study, and the sharpest ones under all others."""
     studies, odds = hostile_studies, odd_records
+    hostile = (*studies.HOSTILE, *encoder_studies.TREES, *encoder_studies.TRAPS)
     for suffix in FORMATS:
         yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
     asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[:2], thorough=True)
+    for place, (study, suffix) in enumerate(zip(encoder_studies.ENCODED, cycle(FORMATS), strict=False)):
+        yield Case(study, suffix, (*odds.SHARP, *_of(odds.NARROW, suffix)[place :: len(encoder_studies.ENCODED)]))
     for study in studies.TYPED[:3]:
         yield Case(study, "parquet", odds.TYPED, columns=ALL)
     for study in studies.OTHER_TARGETS:
         yield Case(study, "parquet", odds.SHARP[1:], odds.SHARP[0], columns=ALL)
-    for study, suffix in zip((*studies.OTHER_LOSSES, *studies.HOSTILE), cycle(FORMATS), strict=False):
+    for study, suffix in zip((*studies.OTHER_LOSSES, *hostile), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[1:], odds.SHARP[0])
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)

@@ -213,10 +213,12 @@ def _gradients(own: Sample, loss: Loss, model: FloatArray) -> _Gradients:
 
 
 def name_of(dictionary: Dictionary, place: int) -> str:
-    """What a number of a model stands for: the intercept, or a component and the columns that weigh most in it."""
+    """What a number of a model stands for: intercept, cell, score, leaf, or a component and what weighs most in it."""
     if place >= dictionary.features:
         return f"the level of {quoted(dictionary.target.name)}"
-    weights = np.abs(np.asarray(dictionary.components[place]))
+    if place >= len(dictionary.components):
+        return quoted(dictionary.feature_label(place))
+    cells, weights = dictionary.cells(), np.abs(np.asarray(dictionary.components[place]))
     heaviest = np.argsort(-weights, kind="stable")[:_NAMED_COLUMNS]
-    columns = " and ".join(quoted(dictionary.columns[column].name) for column in heaviest if weights[column] > 0)
-    return f"component {place + 1} (mostly {columns})"
+    labels = " and ".join(quoted(cells[cell].label) for cell in heaviest if weights[cell] > 0)
+    return f"component {place + 1} (mostly {labels})"

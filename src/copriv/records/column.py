@@ -1,12 +1,15 @@
-"""A column of a table and how it becomes one standardised number: fitted on public rows, applied anywhere.
+"""A column of a table and how it is read: fitted on public rows, applied anywhere.
 
-Numbers stay, dates become days, categories become their place in the sorted list of public ones. What is missing, or
-not finite, or a category the public rows do not know, becomes the public median; then the public mean and deviation
-standardise it. No cell raises an error, whatever is in it: only a type of column can be refused.
+Numbers stay, dates become days, categories become their place in a list of public ones. What a value becomes after
+that is the column's encoding: one standardised number (what is missing, not finite or of an unknown category counts as
+the public median), or several cells, as `copriv.records.cells` has them. No value raises an error, whatever it is: only
+a type of column can be refused.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 from typing import Literal
 
@@ -14,7 +17,7 @@ import msgspec
 import polars as pl
 
 from copriv.errors import BadInput, BadTable
-from copriv.records.ranges import require_name, require_number, require_unique
+from copriv.records.ranges import MOST_COLUMNS, require_name, require_number, require_unique
 
 Kind = Literal[
     "number",
@@ -51,8 +54,29 @@ _DIGITS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%y": r"\d{2}", "%Y": r"\d{4}", "
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "?", "-")
 
 
+class Encoding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What becomes of a column's values besides one standardised number.
+
+    Args:
+        limits: the least and the greatest value; what lies beyond counts as the limit.
+        missing: whether a cell says that the value is missing.
+        knots: in deviations from the mean; one cell a knot says how far above it a value is.
+        indicators: whether every category has a cell of its own, instead of its place in the list.
+        buckets: cells for categories that are not in the list; 1 for all of them together ("other"), more for a hash.
+    """
+
+    limits: tuple[float, float] | None = None
+    missing: bool = False
+    knots: tuple[float, ...] = ()
+    indicators: bool = False
+    buckets: int = 0
+
+
+_PLAIN = Encoding()
+
+
 class Column(msgspec.Struct, frozen=True):
-    """One fitted column."""
+    """One fitted column; without an encoding it becomes one standardised number."""
 
     name: str
     kind: Kind
@@ -60,6 +84,7 @@ class Column(msgspec.Struct, frozen=True):
     mean: float
     deviation: float
     categories: tuple[str, ...] = ()
+    encoding: Encoding | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a column that some double could make more of than a number."""
@@ -77,12 +102,45 @@ class Column(msgspec.Struct, frozen=True):
                 remedy="list categories where there are some, and nowhere else",
                 value=self.kind,
             )
+        _require_encoding(self, entry)
+
+    @property
+    def encoded(self) -> Encoding:
+        """The encoding; the plain one if none is said."""
+        return _PLAIN if isinstance(self.encoding, msgspec.UnsetType) else self.encoding
+
+    @property
+    def cells(self) -> int:
+        """How many cells the column becomes."""
+        encoding = self.encoded
+        values = len(self.categories) + encoding.buckets if encoding.indicators else 1 + len(encoding.knots)
+        return values + encoding.missing
+
+    def values(self, dtype: pl.DataType) -> pl.Expr:
+        """The column as doubles in its own unit, or as places in the list of categories; NaN where there is none.
+
+        Of categories that are not in the list, the first place after it, if there are cells for them.
+        """
+        value = raw(self.name, dtype, self.kind, self.categories)
+        if self.encoded.buckets:
+            beyond = pl.lit(float(len(self.categories)))
+            value = pl.when(value.is_null() & text(self.name, dtype).is_not_null()).then(beyond).otherwise(value)
+        return value.cast(pl.Float64).fill_null(math.nan).alias(self.name)
 
     def standardised(self, dtype: pl.DataType) -> pl.Expr:
         """The column as an expression: a double within ±1e9 for every row of a table that has it with this type."""
         value = raw(self.name, dtype, self.kind, self.categories)
         known = pl.when(value.is_finite()).then(value).otherwise(pl.lit(self.fill, dtype=pl.Float64))
         return ((known - self.mean) / self.deviation).clip(-MOST_DEVIATIONS, MOST_DEVIATIONS).alias(self.name)
+
+
+def bucket(category: str, buckets: int) -> int:
+    """The bucket of a category that is not in the list: the first 8 bytes of BLAKE2b, as a number, modulo `buckets`.
+
+    >>> [bucket(name, 16) for name in ("Oslo", "Bern", "")]
+    [12, 12, 4]
+    """
+    return int.from_bytes(hashlib.blake2b(category.encode(), digest_size=8).digest()) % buckets
 
 
 def raw(name: str, dtype: pl.DataType, kind: Kind, categories: tuple[str, ...] = ()) -> pl.Expr:
@@ -152,6 +210,25 @@ def written(name: str, dtype: pl.DataType) -> pl.Expr:
 def within_calendar(day: pl.Expr) -> pl.Expr:
     """Days that polars can write down; null for others."""
     return _between(day, _FIRST_DAY, _LAST_DAY)
+
+
+def _require_encoding(column: Column, entry: str) -> None:
+    """Refuse an encoding that fits neither its column nor the ranges."""
+    encoding = column.encoded
+    for knot in encoding.knots:
+        require_number(knot, "weight", f"{entry}: knot")
+    for limit in encoding.limits or ():
+        require_number(limit, "place", f"{entry}: limit")
+    ordered = encoding.limits is None or encoding.limits[0] <= encoding.limits[1]
+    hashed = encoding.indicators and 0 <= encoding.buckets <= MOST_COLUMNS
+    numeric = encoding.limits is not None or encoding.knots
+    fits = ordered and (hashed or encoding.buckets == 0) and not (encoding.indicators and numeric)
+    if not fits or (encoding.indicators and column.kind != "category") or len(encoding.knots) > MOST_COLUMNS:
+        raise BadInput(
+            f"{entry} has an encoding that does not fit a {column.kind}",
+            remedy="indicators and buckets are for categories; limits (in order) and knots are for what is a number",
+            value=column.kind,
+        )
 
 
 def _between(column: pl.Expr, first: int, last: int) -> pl.Expr:

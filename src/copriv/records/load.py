@@ -7,6 +7,7 @@ record, private or public, whatever is in it: one without a usable target counts
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,11 +17,14 @@ import polars as pl
 from copriv.errors import BadInput, BadTable
 from copriv.losses.sample import Sample
 from copriv.records.column import text
-from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.dictionary import Dictionary
+from copriv.records.feature_spec import FeatureSpec
+from copriv.records.fit_features import PublicRows
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
-from copriv.records.survey import LeftOut
+from copriv.records.public_cells import Fitted, public_sample
 from copriv.records.table import collect, count_rows, read_batches, require_columns
 from copriv.records.target import TargetChoice
+from copriv.records.unread import describe_unseen
 from copriv.vectors import FloatArray, IntArray
 
 _MOST_SHOWN = 6
@@ -57,7 +61,7 @@ class LoadSpec:
     Args:
         target: the column to predict, and how it is read.
         partition: who owns which rows.
-        features: how many principal components.
+        features: which features, as `FeatureSpec.parse` reads them; a number is one of principal components.
         public_rows: how many of the last rows are public; None for `default_public_rows`.
         skip: columns to leave out.
         header: whether a header names the columns; if not, a name that no public row fills may be one private record's.
@@ -65,10 +69,14 @@ class LoadSpec:
 
     target: TargetChoice
     partition: Partition
-    features: int = 10
+    features: FeatureSpec | str | int = 10
     public_rows: int | None = None
     skip: tuple[str, ...] = ()
     header: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse features that are none, before a table is read."""
+        FeatureSpec.parse(self.features)
 
     def named(self) -> list[str]:
         """The columns that a table must have for this."""
@@ -101,7 +109,7 @@ def load_consortium(
 
     Args:
         table: all rows, or the private ones if `public` is given.
-        plan: target, partition, number of features and of public rows.
+        plan: target, partition, features and number of public rows.
         public: a table of public rows, instead of the last rows of `table`.
         order: a permutation of the rows, to shuffle them before anything else.
         dictionary: one that is agreed already, instead of one fitted on public rows.
@@ -113,41 +121,49 @@ def load_consortium(
     if dictionary is not None:
         _require_agreement(dictionary, plan)
     parts = _separate(table, plan, public, arranged, agreed=dictionary is not None)
-    left_out: list[LeftOut] = []
+    fitted: Fitted | None = None
     if dictionary is None:
         known = parts.public if plan.header else _filled(parts.public, plan.named())
-        dictionary, left_out = fit_dictionary(known, plan.target, plan.features, skip=plan.not_features())
+        fitted = PublicRows(known, plan.target, skip=plan.not_features()).fit(plan.features)
+        dictionary = fitted.dictionary
     require_columns(table, dictionary.required_columns())
-    features, targets, names = _reduce(table, dictionary, plan.partition.column, rows, tell)
+    features, targets, names, unseen = _reduce(table, dictionary, plan.partition.column, rows, tell)
     private = parts.private
     shares = divide(plan.partition, None if names is None else names.take(private), private.size)
     kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
-    before = (
-        *parts.notices,
-        *_about_columns(left_out, dictionary, plan.features if left_out else 0),
-        *_about_target(dictionary),
-    )
-    after = _about_rows(small, names, private)
-    public_sample = _public_sample(parts.public, dictionary)
+    before = (*parts.notices, *_about_fit(fitted), *_about_target(dictionary))
+    after = (*describe_unseen(unseen), *_about_rows(small, names, private))
+    public_rows = fitted.public if fitted else _public_sample(parts.public, dictionary)
     places = [(share.name, private[share.rows]) for share in kept]
     owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
     used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
-    return Intake(dictionary, public_sample, owners, (*before, *_about_use(used), *after))
+    return Intake(dictionary, public_rows, owners, (*before, *_about_use(used), *after))
 
 
 def take_public(
-    table: pl.LazyFrame, target: TargetChoice, features: int, *, skip: Sequence[str] = ()
+    table: pl.LazyFrame, target: TargetChoice, features: FeatureSpec | str | int, *, skip: Sequence[str] = ()
 ) -> tuple[Dictionary, Sample, tuple[str, ...]]:
     """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it."""
     require_columns(table, [target.name])
     public = collect(table)
-    dictionary, left_out = fit_dictionary(public, target, features, skip=skip)
-    notices = (*_about_columns(left_out, dictionary, features), *_about_target(dictionary))
-    sample = _public_sample(public, dictionary)
-    if sample is None:
+    if public.is_empty():
         raise BadTable("the public table has no rows", remedy="give one that has", value=0)
-    return dictionary, sample, notices
+    fitted = PublicRows(public, target, skip=skip).fit(features)
+    return fitted.dictionary, fitted.public, (*_about_fit(fitted), *_about_target(fitted.dictionary))
+
+
+def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
+    """Public rows by a dictionary that is agreed already; a public score is out of fold."""
+    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
+    public = collect(table)
+    if public.height < dictionary.parameters:
+        raise BadTable(
+            f"{public.height} public rows, fewer than {dictionary.features} features and an intercept",
+            remedy="give more public rows",
+            value=public.height,
+        )
+    return public_sample(dictionary, public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +240,20 @@ def _reduce(
     owner_column: str | None,
     rows: int,
     tell: Callable[[int, int], None],
-) -> tuple[FloatArray, FloatArray, Names | None]:
-    """Features, targets and owner names of every row, batch by batch."""
+) -> tuple[FloatArray, FloatArray, Names | None, Counter[str]]:
+    """Features, targets and owner names of every row, batch by batch, and cells of categories nobody public has."""
     features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
     codes = np.full(rows, NAMELESS, dtype=np.int32)
     places: dict[str, int] = {}
+    unseen: Counter[str] = Counter()
     wanted = [*dictionary.required_columns(), dictionary.target.name, *([owner_column] if owner_column else [])]
     for span, batch in read_batches(table, wanted, tell):
-        features[span], targets[span] = dictionary.records_of(batch)
+        features[span], targets[span], others = dictionary.read(batch)
+        unseen.update(others)
         if owner_column is not None:
             names = batch.select(text(owner_column, batch.schema[owner_column])).to_series()
             codes[span] = number_names(names, places)
-    return features, targets, None if owner_column is None else Names(tuple(places), codes)
+    return features, targets, None if owner_column is None else Names(tuple(places), codes), unseen
 
 
 def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
@@ -252,7 +270,7 @@ def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
 def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | None:
     if public.is_empty():
         return None
-    return Sample.of_rows(*dictionary.records_of(public))
+    return public_sample(dictionary, public)
 
 
 def _about_public(plan: LoadSpec, rows: int) -> tuple[str, ...]:
@@ -262,14 +280,14 @@ def _about_public(plan: LoadSpec, rows: int) -> tuple[str, ...]:
     return (f"{taken}: --public-rows N or a --public file says otherwise",)
 
 
-def _about_columns(left_out: list[LeftOut], dictionary: Dictionary, wanted: int) -> list[str]:
+def _about_fit(fitted: Fitted | None) -> list[str]:
+    """What is left out, and what else there is to say of the features."""
+    if fitted is None:
+        return []
     reasons: dict[str, list[str]] = {}
-    for column in left_out:
+    for column in fitted.left_out:
         reasons.setdefault(column.reason, []).append(column.name)
-    notices = [f"left out, {reason}: {_list(names)}" for reason, names in sorted(reasons.items())]
-    if dictionary.features < wanted:
-        notices.append(f"{dictionary.features} features instead of {wanted}: the table has no more directions")
-    return notices
+    return [*(f"left out, {reason}: {_list(names)}" for reason, names in sorted(reasons.items())), *fitted.notices]
 
 
 def _about_target(dictionary: Dictionary) -> list[str]:

@@ -6,7 +6,8 @@ public, so it must not depend on any record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from copriv.records.resources import Resources
 from copriv.records.source import Stamps, stamp
 from copriv.records.streamed import Part, StreamedRecords, survey_stretch
 from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, open_tables, require_columns
+from copriv.records.unread import describe_unseen
 
 Tell = Callable[[int, int], None]
 
@@ -60,8 +62,8 @@ def load_owner(
         tell: is told how many rows of how many are read.
     """
     parts = _count([table], dictionary, target)
-    sample = _reduce(parts, dictionary, BATCH_ROWS, tell)
-    return OwnRecords(sample, _notices(sample.records, int(sample.used.sum())))
+    sample, unseen = _reduce(parts, dictionary, BATCH_ROWS, tell)
+    return OwnRecords(sample, _notices(sample.records, int(sample.used.sum()), unseen))
 
 
 def open_owner_records(
@@ -91,9 +93,9 @@ def open_owner_records(
     parts = _count(open_tables(path, form, names=names, tell=tell, note=note), dictionary, target)
     batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
     if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
-        sample = _reduce(parts, dictionary, batch_rows, tell)
+        sample, unseen = _reduce(parts, dictionary, batch_rows, tell)
         stamps.require_unchanged()
-        return OpenedRecords(sample, _notices(sample.records, int(sample.used.sum())))
+        return OpenedRecords(sample, _notices(sample.records, int(sample.used.sum()), unseen))
     streamed = stream(parts, dictionary, replace(resources, batch_rows=batch_rows), stamps=stamps, tell=tell)
     return OpenedRecords(streamed, _notices(streamed.records, streamed.used))
 
@@ -139,21 +141,24 @@ def _as_study(table: pl.LazyFrame, dictionary: Dictionary, target: str | None) -
     return table.select(sorted(names))
 
 
-def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell: Tell) -> Sample:
+def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell: Tell) -> tuple[Sample, Counter[str]]:
+    """All records in memory, and how many cells of each column are of a category without a place of its own."""
+    unseen: Counter[str] = Counter()
     rows, done = sum(part.rows for part in parts), 0
     columns, targets = np.zeros((dictionary.parameters, rows)), np.zeros(rows)
     for part in parts:
         for batch in collect_batches(part.table, batch_rows):
             if done + batch.height > rows:
                 raise _changed(rows, done + batch.height)
-            features, targets[done : done + batch.height] = dictionary.records_of(batch)
+            features, targets[done : done + batch.height], others = dictionary.read(batch)
+            unseen.update(others)
             columns[:, done : done + batch.height] = features.T
             done += batch.height
             tell(done, rows)
     if done != rows:
         raise _changed(rows, done)
     columns.flags.writeable = targets.flags.writeable = False
-    return Sample(columns, targets)
+    return Sample(columns, targets), unseen
 
 
 def _changed(rows: int, done: int) -> BadTable:
@@ -173,6 +178,7 @@ def _require_streamable(path: Path, form: FileFormat, resources: Resources) -> N
             )
 
 
-def _notices(rows: int, used: int) -> tuple[str, ...]:
+def _notices(rows: int, used: int, unseen: Mapping[str, int] | None = None) -> tuple[str, ...]:
     unusable = rows - used
-    return (f"{unusable:,} rows have no usable target: they count and contribute nothing",) if unusable else ()
+    about = [f"{unusable:,} rows have no usable target: they count and contribute nothing"] if unusable else []
+    return (*about, *describe_unseen(unseen or {}))

@@ -1,7 +1,8 @@
-"""From standardised cells to bounded scores, row by row: a row becomes the same bits wherever it stands.
+"""From cells to bounded scores, row by row: a row becomes the same bits wherever it stands.
 
 A library's matrix product rounds by where a row lies in its batch. That would let one record's place move another's
-bits, and with components that cancel each other, its features. Here every row is added up by itself, in one order.
+bits, and with components that cancel each other, its features. Here every row is added up by itself, in the order of
+its cells; cells of 0 are passed over, which changes no bit.
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ import numpy as np
 from copriv.vectors import FloatArray, compiled
 
 
-@compiled
 def project(rows: FloatArray, components: FloatArray) -> FloatArray:
-    """Each row's product with each component, added up in the order of the columns."""
-    scores = np.empty((rows.shape[0], components.shape[0]))
+    """Each row's product with each component, added up in the order of the columns.
+
+    >>> project(np.array([[1.0, 2.0], [0.0, 3.0]]), np.array([[1.0, 10.0]])).tolist()
+    [[21.0], [30.0]]
+    """
+    return _project(rows, np.ascontiguousarray(components.T))
+
+
+@compiled
+def _project(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    scores = np.zeros((rows.shape[0], weights.shape[1]))
     for i in range(rows.shape[0]):
-        for k in range(components.shape[0]):
-            total = 0.0
-            for j in range(rows.shape[1]):
-                total += rows[i, j] * components[k, j]
-            scores[i, k] = total
+        for j in range(rows.shape[1]):
+            cell = rows[i, j]
+            if cell != 0.0:
+                for k in range(weights.shape[1]):
+                    scores[i, k] += cell * weights[j, k]
     return scores
 
 

@@ -7,8 +7,9 @@ user is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import polars as pl
 
@@ -35,15 +36,27 @@ class LeftOut:
     reason: str
 
 
-def survey(public: pl.DataFrame, *, skip: Iterable[str] = ()) -> tuple[list[Column], list[LeftOut]]:
-    """Fit every usable column on the public rows; the target and the owner column are skipped."""
+# Of the public rows, a name, what it is and its texts: the fitted column, or the reason to leave it out.
+Fit: TypeAlias = Callable[[pl.DataFrame, str, Kind, pl.Series], Column | str]
+
+
+def survey(
+    public: pl.DataFrame, *, skip: Iterable[str] = (), fit: Fit | None = None
+) -> tuple[list[Column], list[LeftOut]]:
+    """Fit every usable column on the public rows; the target and the owner column are skipped.
+
+    Args:
+        public: the rows.
+        skip: columns that are not looked at.
+        fit: what becomes of a column; one standardised number if nothing is said.
+    """
     skipped = set(skip)
     columns: list[Column] = []
     left_out: list[LeftOut] = []
     for name in public.columns:
         if name in skipped:
             continue
-        found = _examine(public, name)
+        found = _examine(public, name, fit or fit_number)
         if isinstance(found, Column):
             columns.append(found)
         else:
@@ -56,7 +69,7 @@ def survey(public: pl.DataFrame, *, skip: Iterable[str] = ()) -> tuple[list[Colu
     return columns, left_out
 
 
-def _examine(public: pl.DataFrame, name: str) -> Column | str:
+def _examine(public: pl.DataFrame, name: str, fit: Fit) -> Column | str:
     """The fitted column, or the reason to leave it out."""
     if reason := _reason_by_name(public, name):
         return reason
@@ -64,20 +77,14 @@ def _examine(public: pl.DataFrame, name: str) -> Column | str:
     present = texts.drop_nulls()
     if present.is_empty():
         return "entirely missing"
-    if present.len() < (1 - _MOST_MISSING) * texts.len():
-        return "more than half missing"
     if present.str.contains(r"^https?://").mean() == 1.0:
         return "web address"
     kinds = _kinds(public, name, present)
     if len(kinds) > 1:
         return f"days that may be {' or '.join(kinds)} (say which by --dates)"
-    kind = kinds[0]
-    if kind == "category" and present.n_unique() > max(_FEWEST_TEXTS, _TEXT_SHARE * present.len()):
-        commas = present.str.contains(COMMA_NUMBER).all()
-        return "numbers with a decimal comma (say --decimal ,)" if commas else "free text or identifier"
-    if kind == "number" and _numbers_every_row(public[name]):
+    if kinds[0] == "number" and _numbers_every_row(public[name]):
         return "identifier"
-    return _fit(public, name, kind, present)
+    return fit(public, name, kinds[0], present)
 
 
 def _reason_by_name(public: pl.DataFrame, name: str) -> str | None:
@@ -112,17 +119,43 @@ def _numbers_every_row(values: pl.Series) -> bool:
     return values.len() >= 1000 or (values.len() > 2 and (values.is_sorted() or values.is_sorted(descending=True)))
 
 
-def _fit(public: pl.DataFrame, name: str, kind: Kind, present: pl.Series) -> Column | str:
+def fit_number(public: pl.DataFrame, name: str, kind: Kind, present: pl.Series) -> Column | str:
+    """The column as one standardised number, categories as places in their sorted list."""
+    if present.len() < (1 - _MOST_MISSING) * public.height:
+        return "more than half missing"
+    if kind == "category" and (reason := is_free_text(present, _TEXT_SHARE)):
+        return reason
     categories = tuple(sorted(present.unique().to_list())) if kind == "category" else ()
+    values = finite_values(public, name, kind, categories)
+    if isinstance(values, str):
+        return values
+    fill = float(values.median())  # type: ignore[arg-type]
+    filled = values.fill_null(fill)
+    mean, deviation = float(filled.mean()), float(filled.std(ddof=0) or 0.0)  # type: ignore[arg-type]
+    if is_constant(mean, deviation):
+        return "constant"
+    return Column(name, kind, fill, mean, deviation, categories)
+
+
+def is_free_text(present: pl.Series, most: float) -> str | None:
+    """Why texts are no categories, if more than this share of them differ."""
+    if present.n_unique() <= max(_FEWEST_TEXTS, most * present.len()):
+        return None
+    commas = present.str.contains(COMMA_NUMBER).all()
+    return "numbers with a decimal comma (say --decimal ,)" if commas else "free text or identifier"
+
+
+def finite_values(public: pl.DataFrame, name: str, kind: Kind, categories: tuple[str, ...] = ()) -> pl.Series | str:
+    """The values of a column, null where there is none; or why they cannot be used."""
     value = raw(name, public[name].dtype, kind, categories)
     values = public.select(pl.when(value.is_finite()).then(value).alias(name))[name]
     if values.null_count() == values.len():
         return "entirely missing"
     if float(values.abs().max()) > RANGES["place"][1]:  # type: ignore[arg-type]
         return f"numbers beyond {RANGES['place'][1]:g}"
-    fill = float(values.median())  # type: ignore[arg-type]
-    filled = values.fill_null(fill)
-    mean, deviation = float(filled.mean()), float(filled.std(ddof=0) or 0.0)  # type: ignore[arg-type]
-    if deviation <= _SMALLEST_DEVIATION * max(1.0, abs(mean)):
-        return "constant"
-    return Column(name, kind, fill, mean, deviation, categories)
+    return values
+
+
+def is_constant(mean: float, deviation: float) -> bool:
+    """Whether values with this mean hardly differ."""
+    return deviation <= _SMALLEST_DEVIATION * max(1.0, abs(mean))

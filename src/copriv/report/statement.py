@@ -46,8 +46,8 @@ NOT_PROTECTED = (
         "records are, are marked as not private, and are not part of this statement or of model.json."
     ),
     (
-        "The public rows: they are taken to be known to everybody. model.json holds their means, deviations and "
-        "principal components, as the dictionary of features."
+        "The public rows: they are taken to be known to everybody. model.json holds what was fitted on them, as the "
+        "dictionary of features: means, quantiles, categories, components, trees."
     ),
     "What an owner's machine reveals by other ways than its answers: timing, power, memory, a stolen disk.",
 )

@@ -21,6 +21,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
     dictionary = Dictionary.from_study(study.dictionary)
     return [
         ("features", ", ".join(map(_column, dictionary.columns))),
+        *_trees(dictionary),
         ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
         *([("menu", _menu(study.terms))] if study.terms.shares else []),
@@ -31,7 +32,16 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
 def _column(column: Column) -> str:
     """Its name, and what is made of it."""
     kind = f"category, {len(column.categories)} of them" if column.kind == "category" else column.kind
-    return f"{quoted(column.name)} ({kind})"
+    others = ", others by a hash" if column.encoded.buckets > 1 else ", and others" if column.encoded.buckets else ""
+    return f"{quoted(column.name)} ({kind}{others})"
+
+
+def _trees(dictionary: Dictionary) -> list[tuple[str, str]]:
+    """What is made of the columns by trees, if anything is."""
+    score, leaves = dictionary.score_trees, dictionary.leaf_trees
+    parts = [] if score is None else [f"the score of {len(score.roots)} of them, grown on public rows"]
+    parts += [] if leaves is None else [f"the {leaves.leaves.size} leaves of {len(leaves.roots)} of them"]
+    return [("trees", " and ".join(parts))] if parts else []
 
 
 def _target(target: Target) -> str:

@@ -18,7 +18,9 @@ import polars as pl
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.records.column import Column
-from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.dictionary import Dictionary
+from copriv.records.feature_spec import FeatureSpec
+from copriv.records.fit_features import fit_dictionary
 from copriv.records.load import Intake, OwnerSample
 from copriv.records.ranges import hold
 from copriv.records.target import Target, TargetChoice
@@ -66,7 +68,11 @@ def dictionary_of(
         target: how the target is bounded; None to fit that on the public rows.
         components: principal components of the public rows in use.
     """
-    fitted = None if public is None else fit_dictionary(_frame(*public), TargetChoice(TARGET), components)[0]
+    fitted = (
+        None
+        if public is None
+        else fit_dictionary(_frame(*public), TargetChoice(TARGET), FeatureSpec(codes=components))[0]
+    )
     wanted = fitted.target if target is None and fitted is not None else target
     if bounds is not None and wanted is not None:
         return bounded_dictionary(_pair(bounds, "bounds")[0], columns, wanted)
@@ -117,7 +123,10 @@ def intake_of(dictionary: Dictionary, records: Sample, owners: npt.NDArray[np.st
 
 
 def line_of(dictionary: Dictionary, theta: FloatArray, columns: int) -> Line:
-    """The model as a line in the units of X: what `dictionary` does to a row, without shortening it."""
+    """The model as a line in the units of X: what `dictionary` does to a row, without shortening it.
+
+    Its columns become one standardised number each, as `dictionary_of` fits them.
+    """
     weights = np.asarray(dictionary.components).T @ theta[:-1]
     weights *= math.sqrt(1 - dictionary.intercept**2) / dictionary.length * _EXACT
     slopes, fill, start = np.zeros(columns), np.zeros(columns), float(theta[-1]) * dictionary.intercept * _EXACT

@@ -50,7 +50,7 @@ def test_a_setting_that_nobody_knows_is_named_with_those_that_exist():
     assert "did you mean 'features'?" in refused.value.remedy
 
 
-@pytest.mark.parametrize(("name", "value"), [("features", "many"), ("shuffle", 3), ("skip", [1, 2])])
+@pytest.mark.parametrize(("name", "value"), [("features", 1.5), ("shuffle", 3), ("skip", [1, 2])])
 def test_a_setting_of_the_wrong_type_is_refused(name, value):
     with pytest.raises(BadInput, match="wrong type"):
         cp.read(pl.DataFrame({"x": [1]}), target="x", owners=1, **{name: value}).intake()

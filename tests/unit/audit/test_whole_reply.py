@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.api.audited_owner import audited_house
-from copriv.audit import errands, hostile_studies, odd_records
+from copriv.audit import encoder_studies, errands, hostile_studies, odd_records
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.house import live, receipt
 from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, USUAL, Odd, write_table
@@ -64,7 +64,16 @@ def test_hostile_studies_are_refused_and_plain_ones_are_not(tmp_path, monkeypatc
     plain = (PLAIN, hostile_studies.WITH_DELTA, hostile_studies.MOMENTS)
     hostile = [study for study in hostile_studies.HOSTILE if study.name in refused]
     assert len(hostile) == len(refused)
-    for place, study in enumerate((*plain, *hostile)):
+    traps = {
+        "a tree in a circle",
+        "a threshold that is no number",
+        "weights that are no numbers",
+        "buckets of a number",
+    }
+    lost = [study for study in (*encoder_studies.TREES, *encoder_studies.TRAPS) if study.name in traps]
+    assert len(lost) == len(traps)
+    plain += encoder_studies.ENCODED
+    for place, study in enumerate((*plain, *hostile, *lost)):
         monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / f"registry-{place}"))
         life = live(HOUSE, tmp_path / str(place), data, study.text(), errands.brief)
         assert life.joined == (life.replies != []) == (study in plain)
@@ -379,7 +388,13 @@ def cases(draw):
         st.one_of(
             studies(),
             st.sampled_from(
-                [PLAIN, *hostile_studies.TYPED, *hostile_studies.OTHER_LOSSES, *hostile_studies.OTHER_TARGETS]
+                [
+                    PLAIN,
+                    *encoder_studies.ENCODED,
+                    *hostile_studies.TYPED,
+                    *hostile_studies.OTHER_LOSSES,
+                    *hostile_studies.OTHER_TARGETS,
+                ]
             ),
         )
     )

@@ -65,11 +65,13 @@ CHOICES = {
     "number": TargetChoice("rate"),
     "label": TargetChoice("rate", labels=True, positive_above=5.0),
     "ordinal": TargetChoice("grade", ordinal=True),
+    "encoded": TargetChoice("rate"),
 }
 
 
 def make_dictionary(choice="number"):
-    return take_public(make_frame(seed=1).lazy(), CHOICES[choice], 3)[0]
+    features = "all+score+leaves:2+splines+pairs" if choice == "encoded" else 3
+    return take_public(make_frame(seed=1).lazy(), CHOICES[choice], features)[0]
 
 
 def make_study(dictionary, **agreed):
@@ -172,7 +174,13 @@ def with_cell(frame, row, name, value):
 
 
 @pytest.mark.parametrize(
-    ("choice", "name"), [*(("number", name) for name in COLUMNS), ("label", "rate"), ("ordinal", "grade")]
+    ("choice", "name"),
+    [
+        *(("number", name) for name in COLUMNS),
+        ("label", "rate"),
+        ("ordinal", "grade"),
+        *(("encoded", name) for name in ("income", "grade", "day")),
+    ],
 )
 def test_no_cell_of_a_csv_file_changes_what_is_said(tmp_path, name, choice):
     study, frame = make_study(make_dictionary(choice)), make_frame()

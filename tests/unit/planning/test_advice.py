@@ -21,7 +21,7 @@ from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.training_spec import TrainingSpec
 from copriv.records import lending_like
-from copriv.records.dictionary import fit_dictionary
+from copriv.records.fit_features import fit_dictionary
 from copriv.records.target import TargetChoice
 from copriv.report.advice import explain
 from copriv.simulation.cost import Scene

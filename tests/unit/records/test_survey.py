@@ -1,11 +1,13 @@
 """What public rows say about dates and numbers; where they do not say it, a column is left out with the remedy."""
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 
-from copriv.records.column import WRITTEN_DATES, Column
-from copriv.records.dictionary import Dictionary, fit_dictionary
+from copriv.records.column import WRITTEN_DATES
+from copriv.records.dictionary import Dictionary
+from copriv.records.fit_features import fit_dictionary
 from copriv.records.survey import survey
 from copriv.records.target import TargetChoice
 
@@ -43,4 +45,5 @@ def test_a_dictionary_with_written_days_survives_a_journey_and_others_are_unchan
     frame = pl.DataFrame({"d": DAYS.dt.to_string("%d.%m.%Y"), "y": np.arange(300.0)})
     dictionary, _ = fit_dictionary(frame, TargetChoice("y"), 1)
     assert Dictionary.from_json(dictionary.to_json()) == dictionary
-    assert set(Column.__struct_fields__) == {"name", "kind", "fill", "mean", "deviation", "categories"}
+    [column] = msgspec.to_builtins(dictionary)["columns"]
+    assert set(column) == {"name", "kind", "fill", "mean", "deviation", "categories"}

@@ -1,0 +1,224 @@
+"""Boosted trees of the public rows, fitted by scikit-learn and kept as data.
+
+Public rows that a tree was grown on look better to it than new rows do. So public rows are scored by trees of the other
+four fifths ("out of fold"), and private rows by trees of all public rows. The two scores have slightly different laws:
+those of private rows come from a quarter more rows, and are a little better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from copriv.errors import BadInput
+from copriv.records.strength import strengths_of
+from copriv.records.trees import Trees
+from copriv.vectors import FloatArray, IntArray
+
+FOLDS = 5
+_MOST_TREES = 150
+_RATE = 0.1
+_LEAVES = 16
+_FEWEST_IN_LEAF = 20
+_FEWEST_ROWS = 50
+_RIDGE = 1.0
+# A category's average counts as if this many rows of the overall average were added to it.
+_PRIOR_ROWS = 10.0
+# The most columns that trees are grown on.
+_MOST_INPUTS = 60
+_GROVE_LEAVES = 8
+_GROVE_RATE = 0.3
+_GROVE_SHARE = 50
+
+# A model of scikit-learn, which has no types.
+_Model: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Boosting:
+    """Trees of all public rows, the first of them only where their sum starts; and the rows' scores out of fold."""
+
+    trees: Trees
+    out_of_fold: FloatArray
+
+
+def can_boost() -> bool:
+    """Whether scikit-learn is there to grow trees."""
+    return find_spec("sklearn") is not None
+
+
+def folds_of(rows: int) -> IntArray:
+    """The fold of each row, in a fixed order.
+
+    >>> folds_of(7).tolist()
+    [0, 1, 2, 3, 4, 0, 1]
+    """
+    return np.arange(rows, dtype=np.int64) % FOLDS
+
+
+def rank_categories(places: FloatArray, targets: FloatArray, count: int) -> IntArray:
+    """The places of categories from the lowest average target to the highest, shrunk towards the overall average.
+
+    >>> rank_categories(np.array([0.0, 0.0, 1.0, 2.0, np.nan]), np.array([5.0, 5.0, 1.0, 3.0, 9.0]), 3).tolist()
+    [1, 2, 0]
+    """
+    known = (places >= 0) & (places < count)
+    at, seen = places[known].astype(np.int64), targets[known]
+    overall = float(targets.mean())
+    rows = np.bincount(at, minlength=count)
+    sums = np.bincount(at, weights=seen, minlength=count)
+    return np.argsort((sums + _PRIOR_ROWS * overall) / (rows + _PRIOR_ROWS), kind="stable")
+
+
+def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool) -> Boosting:
+    """Grow trees on all rows, as many as are best out of fold.
+
+    Args:
+        inputs: what trees read, categories as places from the lowest average target to the highest.
+        targets: bounded numbers, or labels −1 and +1.
+        counts: how many categories each column has; 0 for numbers. Within a fold they are ranked by its own rows.
+        labels: whether the logistic loss is to be boosted; scores are log-odds then.
+    """
+    _require_rows(targets, labels=labels)
+    staged = _out_of_fold(inputs, targets, counts, labels=labels, trees=_MOST_TREES)
+    best = int(np.argmin([_loss(scores, targets, labels=labels) for scores in staged]))
+    asked = _strongest(inputs, targets, labels=labels)
+    final = _fit(inputs[:, asked], targets, labels=labels, trees=best + 1)
+    start = [float(np.ravel(final._baseline_prediction)[0])]  # noqa: SLF001
+    return Boosting(_trees(final, asked, start), staged[best])
+
+
+def score_again(
+    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: Trees, *, labels: bool
+) -> FloatArray:
+    """Scores of public rows out of fold, by as many trees as were grown before; of a few rows, by these trees.
+
+    Args:
+        inputs: what trees read.
+        targets: bounded numbers, or labels −1 and +1.
+        counts: how many categories each column has; 0 for numbers.
+        trees: of all public rows, the first of them where their sum starts.
+        labels: whether the logistic loss was boosted.
+    """
+    if targets.size < _FEWEST_ROWS:
+        return trees.scores_of(inputs)
+    staged = _out_of_fold(inputs, targets, counts, labels=labels, trees=max(len(trees.roots) - 1, 1))
+    return np.asarray(staged[-1], dtype=np.float64)
+
+
+def _out_of_fold(
+    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool, trees: int
+) -> FloatArray:
+    """The score of each row after each tree, by trees of the other folds (trees × rows)."""
+    folds, staged = folds_of(targets.size), np.zeros((trees, targets.size))
+    for fold in range(FOLDS):
+        train, held_out = folds != fold, folds == fold
+        if labels and np.unique(targets[train]).size < 2:
+            continue
+        ranked = _ranked(inputs, targets, counts, train)
+        asked = _strongest(ranked[train], targets[train], labels=labels)
+        model = _fit(ranked[train][:, asked], targets[train], labels=labels, trees=trees)
+        staged[:, held_out] = _stages(model, ranked[held_out][:, asked], labels=labels)
+    return staged
+
+
+def fit_grove(inputs: FloatArray, targets: FloatArray, trees: int, *, labels: bool) -> Trees:
+    """A few small trees, for the sake of their leaves."""
+    fewest = max(_FEWEST_IN_LEAF, targets.size // _GROVE_SHARE)
+    shape = {"learning_rate": _GROVE_RATE, "max_leaf_nodes": _GROVE_LEAVES, "min_samples_leaf": fewest}
+    _require_rows(targets, labels=labels)
+    asked = _strongest(inputs, targets, labels=labels)
+    return _trees(_fit(inputs[:, asked], targets, labels=labels, trees=trees, **shape), asked)
+
+
+def _require_rows(targets: FloatArray, *, labels: bool) -> None:
+    few = min(int((targets > 0).sum()), int((targets < 0).sum())) if labels else targets.size
+    if targets.size < _FEWEST_ROWS or few < FOLDS:
+        what = f", {few} of them of one label" if labels else ""
+        raise BadInput(
+            f"{targets.size} public rows with a target{what}: too few to grow trees on",
+            remedy=f"ask for features without score and leaves, or give at least {_FEWEST_ROWS} public rows",
+            value=targets.size,
+        )
+
+
+def _strongest(inputs: FloatArray, targets: FloatArray, *, labels: bool) -> IntArray:
+    """The columns that trees may ask for: all of them, or of very many those that tell most alone."""
+    if inputs.shape[1] <= _MOST_INPUTS:
+        return np.arange(inputs.shape[1], dtype=np.int64)
+    strengths = strengths_of(inputs, targets, labels=labels)
+    return np.sort(np.argsort(-strengths, kind="stable")[:_MOST_INPUTS])
+
+
+def _ranked(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], train: npt.NDArray[np.bool_]) -> FloatArray:
+    """The inputs with categories ranked by some of the rows alone."""
+    ranked = inputs.copy()
+    for column, count in enumerate(counts):
+        if count:
+            ranks = np.empty(count)
+            ranks[rank_categories(inputs[train, column], targets[train], count)] = np.arange(count)
+            known = (inputs[:, column] >= 0) & (inputs[:, column] < count)
+            ranked[known, column] = ranks[inputs[known, column].astype(np.int64)]
+    return ranked
+
+
+def _fit(inputs: FloatArray, targets: FloatArray, *, labels: bool, trees: int, **shape: object) -> _Model:
+    """A boosting model of scikit-learn; it draws nothing, so the same rows give the same trees."""
+    if not can_boost():
+        raise BadInput(
+            "scores and leaves are fitted by scikit-learn, which is not installed",
+            remedy="install copriv[sklearn], or ask for features without score and leaves",
+        )
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
+    usual = {
+        "learning_rate": _RATE,
+        "max_leaf_nodes": _LEAVES,
+        "min_samples_leaf": _FEWEST_IN_LEAF,
+        "l2_regularization": _RIDGE,
+        "early_stopping": False,
+        "random_state": 0,
+    }
+    return kind(max_iter=trees, **(usual | shape)).fit(inputs, targets)
+
+
+def _stages(model: _Model, inputs: FloatArray, *, labels: bool) -> FloatArray:
+    """The score of each row after each tree (trees × rows)."""
+    stages = model.staged_decision_function(inputs) if labels else model.staged_predict(inputs)
+    return np.array([np.ravel(stage) for stage in stages])
+
+
+def _loss(scores: FloatArray, targets: FloatArray, *, labels: bool) -> float:
+    if labels:
+        return float(np.logaddexp(0.0, -targets * scores).mean())
+    return float(np.square(targets - scores).mean())
+
+
+def _trees(model: _Model, asked: IntArray, start: Sequence[float] = ()) -> Trees:
+    """What scikit-learn has grown on some columns, as data; before it a leaf where the sum starts, if it is given."""
+    lone = np.full(len(start), -1), *(np.zeros(len(start)) for _ in range(3)), np.array(start)
+    roots, parts, first = [*range(len(start))], [lone], len(start)
+    for (predictor,) in model._predictors:  # noqa: SLF001
+        nodes = predictor.nodes
+        asks = nodes["is_leaf"] == 0
+        roots.append(first)
+        parts.append(
+            (
+                np.where(asks, asked[np.where(asks, nodes["feature_idx"], 0)], -1),
+                np.where(asks, nodes["num_threshold"], 0.0),
+                np.where(asks, nodes["left"].astype(np.int64) + first, 0),
+                np.where(asks, nodes["right"].astype(np.int64) + first, 0),
+                np.where(asks, 0.0, nodes["value"]),
+            )
+        )
+        first += nodes.size
+    columns, thresholds, left, right, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    places = (tuple(part.astype(np.int64).tolist()) for part in (columns, left, right))
+    questions, lower, upper = places
+    return Trees(tuple(roots), questions, tuple(thresholds.tolist()), lower, upper, tuple(values.tolist()))
