@@ -17,8 +17,8 @@ from copriv.losses.sample import Sample, some_of
 from copriv.losses.squared import SquaredLoss
 from copriv.records import streamed
 from copriv.records.cluster import DaskSpread
-from copriv.records.dictionary import fit_dictionary
 from copriv.records.file_format import PLAIN, parse_format
+from copriv.records.fit_features import fit_dictionary
 from copriv.records.load_owner import load_owner, open_owner_records
 from copriv.records.resources import GIB, Resources
 from copriv.records.streamed import StreamedRecords
