@@ -113,7 +113,8 @@ def test_what_the_text_claims_holds(walked):
     steps, folder = walked
     told = json.loads((folder / "rehearsal" / "run.json").read_text())
     assert told["relative_fitness"] < told["alone"]["median"]
-    assert told["alone"]["gaining"] >= 8
+    assert told["quality"]["paid"]["alone"] <= 2
+    assert told["quality"]["median"]["joint"]["r2"] > told["quality"]["median"]["own"]["r2"]
     assert all(entry["epsilon"] <= 1 and 1 <= entry["answers"] <= 5 for entry in told["spent"])
     by_name = {step.command[1]: step.text for step in steps}
     assert "Join: the joint model should beat" in by_name["forecast"]
