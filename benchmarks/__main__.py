@@ -33,6 +33,7 @@ OPTIONAL = {
     "prototype",
     "shift",
     "verdicts",
+    "yardstick",
 }
 
 

@@ -67,13 +67,17 @@ def models_around(loss: Loss, sample: Sample, centre: FloatArray, parabola: Para
     """
     if isinstance(loss, SquaredLoss):
         return (parabola or Parabola.of(sample)).minimisers(centre)
-    curvature = average_curvature(loss, sample, centre)
-    mean = float(np.trace(curvature)) / centre.size or _mean_square(sample)
-    weights, models, theta = _weights(sample), [], centre
-    for strength in STRENGTHS:
-        theta = _Ridge(centre, strength * mean * weights).minimise(loss, sample, theta)
+    models, theta = [], centre
+    for pull in pulls(sample, average_curvature(loss, sample, centre)):
+        theta = _Ridge(centre, pull).minimise(loss, sample, theta)
         models.append(theta)
     return np.stack(models)
+
+
+def pulls(sample: Sample, curvature: FloatArray) -> FloatArray:
+    """How much each number of a model is pulled, one row a strength, by the curvature of the loss at the centre."""
+    mean = float(np.trace(curvature)) / sample.parameters or _mean_square(sample)
+    return np.asarray(np.outer(np.asarray(STRENGTHS) * mean, _weights(sample)), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

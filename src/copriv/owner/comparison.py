@@ -45,7 +45,8 @@ FEWEST_FOLDS, FEWEST_RECORDS = 2, 10
 MOST_RECORDS = 200_000
 STANDARD_ERRORS = 2
 WITHOUT: tuple[ModelKind, ...] = ("own", "own_public", "public")
-WITH: tuple[ModelKind, ...] = ("joint", "personal")
+JOINT: ModelKind = "joint"
+WITH: tuple[ModelKind, ...] = (JOINT, "personal")
 NAMES: Mapping[ModelKind, str] = {
     "own": "a model of your own records",
     "own_public": "a model of your own records around the public one",
@@ -96,6 +97,7 @@ class Comparison:
         metrics: R², RMSE and MAE in the target's unit, or AUC, log-loss and accuracy, of each.
         gain: of the better of joint and personal model over the best that needs nobody; None if there is no joint one.
         joint_gain: of the joint model as it is over that one.
+        beats_all: whether the better of the two beats each model that needs nobody, by two standard errors.
     """
 
     records: int
@@ -104,6 +106,7 @@ class Comparison:
     metrics: Mapping[ModelKind, Metrics]
     gain: Difference | None = None
     joint_gain: Difference | None = None
+    beats_all: bool = False
 
     @property
     def without(self) -> ModelKind:
@@ -124,12 +127,12 @@ class Comparison:
     def paid(self) -> Paid:
         """Whether the joint model is worth something here, as it is or as the centre of a personal one.
 
-        joined: one of them is better than all that needs nobody, by two standard errors. alone: the joint one is worse
+        joined: one of them is better than each that needs nobody, by two standard errors. alone: the joint one is worse
         by as much, and the personal one is not better. Else undecided.
         """
         if self.gain is None or self.joint_gain is None:
             return "undecided"
-        if self.gain.sign > 0:
+        if self.beats_all:
             return "joined"
         return "alone" if self.joint_gain.sign < 0 else "undecided"
 
@@ -154,6 +157,10 @@ class CrossValidation:
     losses: Mapping[ModelKind, FloatArray]
     weights: Mapping[ModelKind, FloatArray]
     folds: int
+
+    def difference(self, base: ModelKind, other: ModelKind) -> Difference:
+        """By which share the loss of one model is below that of another, with its standard error."""
+        return _difference(self.losses[base], self.losses[other])
 
 
 def compare(sample: Sample, objective: Objective, centres: Centres, target: Target, folds: int = 5) -> Comparison:
@@ -202,9 +209,10 @@ def summarise(found: CrossValidation, target: Target) -> Comparison:
     plain = Comparison(found.sample.records, found.folds, losses, metrics)
     if "joint" not in losses:
         return plain
-    base = found.losses[plain.without]
-    gain, joint_gain = (_difference(base, found.losses[kind]) for kind in (plain.together, "joint"))
-    return Comparison(plain.records, plain.folds, losses, metrics, gain, joint_gain)
+    together: ModelKind = plain.together
+    gain, joint_gain = (found.difference(plain.without, kind) for kind in (together, JOINT))
+    sure = all(found.difference(kind, together).sign > 0 for kind in WITHOUT if kind in losses)
+    return Comparison(plain.records, plain.folds, losses, metrics, gain, joint_gain, sure)
 
 
 def explain(found: Comparison) -> str:

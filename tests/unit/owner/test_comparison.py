@@ -146,8 +146,9 @@ def test_models_are_judged_on_usable_records_only():
 
 def test_the_verdict_of_differences():
     gain, none, loss = Difference(0.1, 0.01), Difference(0.0, 0.01), Difference(-0.1, 0.01)
-    told = [Comparison(50, 5, {}, {}, *pair).paid for pair in ((gain, loss), (none, loss), (none, none), (loss, loss))]
-    assert told == ["joined", "alone", "undecided", "alone"]
+    cases = ((gain, loss, True), (gain, none, False), (none, loss, False), (none, none, False), (loss, loss, False))
+    told = [Comparison(50, 5, {}, {}, *case).paid for case in cases]
+    assert told == ["joined", "undecided", "alone", "undecided", "alone"]
     assert Comparison(50, 5, {}, {}).paid == "undecided"
 
 
