@@ -35,6 +35,7 @@ OPTIONAL = {
     "shift",
     "verdicts",
     "wide",
+    "yardstick",
 }
 
 

@@ -150,7 +150,7 @@ def _ask(asked: dict[str, object]) -> dict[str, Any]:
 
 def _generate(scratch: Path, size: int) -> Path:
     """A folder of files of a million rows each, and a dictionary from rows of their kind."""
-    from copriv.records.dictionary import fit_dictionary
+    from copriv.records.fit_features import fit_dictionary
     from copriv.records.target import TargetChoice
 
     folder = scratch / f"rows-{size}"

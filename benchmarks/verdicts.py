@@ -70,7 +70,7 @@ class Pair:
     @property
     def right_by_mean(self) -> bool:
         """Whether the expected ratio lies on the right side of 1."""
-        return (self.verdict.gain < 1) == self.pays
+        return (self.verdict.expected_ratio < 1) == self.pays
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Model:
 
     @property
     def private(self) -> bool:
-        """Whether the noise in it protects anybody; False for a simulation."""
+        """Whether the noise in it protects anybody; False for a simulation and for a personal model."""
         return self.file.noise == "secure"
 
     def predict(self, table: Table) -> FloatArray:
@@ -83,7 +83,7 @@ class Model:
 
         A model file is made to be passed on: it holds no record and no figure measured on records, and gets the
         permissions that your files have by default. Of a simulated run, whose noise protects nobody, keep it to
-        yourself.
+        yourself. A personal model has seen records without noise: only this user can read its file.
         """
         place = Path(path)
         if place.exists():
@@ -126,7 +126,8 @@ class Model:
         )
 
     def __repr__(self) -> str:
-        simulated = "" if self.private else ", simulated, not private"
+        kind = "personal" if self.file.personal else "simulated"
+        simulated = "" if self.private else f", {kind}, not private"
         return f"Model(target={self.target!r}, {self.file.terms.rule}, {len(self.columns)} columns{simulated})"
 
     def _repr_html_(self) -> str:

@@ -10,10 +10,11 @@ import polars as pl
 from copriv.api.model import Model, load
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
+from copriv.losses.metrics import Metrics, label_metrics, number_metrics
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import collect, require_columns
 from copriv.records.unread import count_unread
-from copriv.report.prediction import Accuracy, Prediction
+from copriv.report.prediction import Prediction
 from copriv.vectors import FloatArray
 
 
@@ -60,11 +61,12 @@ def predict_table(
         out=None if out is None else str(out),
         accuracy=measure(trained, frame, predictions),
         unread=list(count_unread(trained.file.dictionary, frame)),
+        personal=trained.file.personal,
     )
     return kept, told
 
 
-def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Accuracy | None:
+def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Metrics | None:
     """How far off predictions are, where the table has the target."""
     target = model.file.dictionary.target
     if target.name not in frame.columns:
@@ -74,12 +76,5 @@ def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Accur
     if not known.any():
         return None
     if target.kind == "label":
-        positive = truth[known] > target.center
-        share = float(positive.mean())
-        right = (predictions[known] > 0.5) == positive
-        return Accuracy(int(known.sum()), correct=float(right.mean()), majority=max(share, 1 - share))
-    return Accuracy(
-        int(known.sum()),
-        root_mean_square=float(np.sqrt(np.mean((predictions[known] - truth[known]) ** 2))),
-        of_the_mean=float(np.std(truth[known])),
-    )
+        return label_metrics(predictions[known], truth[known] > target.center)
+    return number_metrics(predictions[known], truth[known])

@@ -12,14 +12,18 @@ import polars as pl
 from copriv.api.data import Data
 from copriv.api.model import Model
 from copriv.api.settings import Each, TrainSettings, request_from, require_known, this_person
+from copriv.errors import BadInput
 from copriv.losses.choose import loss_name
+from copriv.losses.metrics import Metrics
 from copriv.report import run_folder
 from copriv.report.figures import Figures
+from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
 from copriv.report.sentence import explain, many
 from copriv.report.statement import describe
 from copriv.runtime.events import Event, silent
 from copriv.runtime.local_folder import make, require_new
+from copriv.runtime.local_quality import OwnersAtHome
 from copriv.runtime.local_run import Job, begin, run_local
 
 
@@ -39,6 +43,7 @@ class Run:
     result: Result
     folder: Path | None = None
     events: tuple[Event, ...] = field(default=(), compare=False)
+    owners: OwnersAtHome | None = field(default=None, compare=False)
 
     @property
     def model(self) -> Model:
@@ -65,6 +70,30 @@ class Run:
             "owners": told.owners,
             "records": told.records,
         }
+
+    @property
+    def quality(self) -> pl.DataFrame:
+        """What models are worth on each owner's own records, one row an owner and model. Not private."""
+        told = self.figures.quality
+        rows = [
+            {"owner": each.owner, "model": kind, "best": each.best == kind, "paid": each.paid} | _figures_of(metrics)
+            for each in ([] if told is None else told.owners)
+            for kind, metrics in each.models.items()
+        ]
+        return pl.DataFrame([{name: value for name, value in row.items() if name in _shown(rows)} for row in rows])
+
+    def personal(self, owner: str) -> Model:
+        """A model for one owner's own records, with the joint one as prior, as `copriv owner personalise` makes it.
+
+        It has seen the owner's records without noise: no ε covers it. It belongs to that owner and stays there.
+
+        Raises:
+            BadInput: there is no such owner, or it has too few records.
+        """
+        if self.owners is None:
+            raise BadInput("the records of this run are not at hand", remedy="train again", value=owner)
+        theta = tuple(self.owners.personal(owner).theta.tolist())
+        return Model(msgspec.structs.replace(self.result.model, theta=theta, promised=(), noise=PERSONAL))
 
     @property
     def spent(self) -> pl.DataFrame:
@@ -179,6 +208,16 @@ def carry_out(job: Job, seen: list[Event] | None = None) -> Run:
             run_folder.write_with_picture(job.require_folder(), result)
         elif job.folder is not None:
             run_folder.write(job.folder, result)
+        owners = finished.owners_at_home
     finally:
         finished.close()
-    return Run(result, job.folder, tuple(seen or ()))
+    return Run(result, job.folder, tuple(seen or ()), owners)
+
+
+def _shown(rows: list[dict[str, Any]]) -> set[str]:
+    """The figures that some row has."""
+    return {name for row in rows for name, value in row.items() if value is not None}
+
+
+def _figures_of(metrics: Metrics) -> dict[str, Any]:
+    return {name: getattr(metrics, name) for name in metrics.__struct_fields__}

@@ -13,9 +13,12 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, format_of, read_
 from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput, BadTable
+from copriv.losses.metrics import Metrics, little_to_learn
 from copriv.owner.fit import Fit, fit_at_home
+from copriv.owner.own_models import ModelKind
 from copriv.planning.advice import Advice, Adviser, Decision, others_of
 from copriv.planning.alone import OwnModel
+from copriv.planning.at_home import AtHome, HomeAdvice, HomeAdviser
 from copriv.planning.break_even import BreakEven, break_even
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
@@ -33,10 +36,11 @@ class Verdict:
     Args:
         scenario: who would train, with the owner's own size.
         candidate: what would be done together, and what is forecast of it.
-        advice: ψ of both models, and what follows.
+        advice: ψ of both models, on everybody's records.
         break_even: from which ε, and from how many owners on joining pays.
         told: all figures, as `to_dict` gives them.
         fit: how the owner's records differ from the public rows.
+        at_home: what models are worth on the owner's own records, and what follows.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
@@ -50,11 +54,22 @@ class Verdict:
     break_even: BreakEven
     told: VerdictTold
     fit: Fit
+    at_home: HomeAdvice
 
     @property
     def decision(self) -> Decision:
-        """join, stay, or either."""
-        return self.advice.advice
+        """join, stay, or either, by the owner's own records."""
+        return self.at_home.advice
+
+    @property
+    def gain(self) -> float:
+        """By which share joining should lower the loss on the owner's own records, against what needs nobody."""
+        return self.at_home.gain
+
+    @property
+    def models(self) -> dict[ModelKind, Metrics]:
+        """Figures on the owner's own records: cross-validated, and forecast for the joint and the personal model."""
+        return self.at_home.metrics
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -72,7 +87,7 @@ class Verdict:
         return found
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a model: joint, own, and of the public rows."""
+        """ψ on everybody's records, one row a model: joint, own, and of the public rows."""
         low, high = self.interval
         alone = self.advice.alone
         return pl.DataFrame(
@@ -98,7 +113,7 @@ def verdict(
     tell: Tell = lambda _done, _total: None,
     **settings: Unpack[PlanSettings],
 ) -> Verdict:
-    """Join or stay alone? The own model is trained and judged here; what joining costs is the forecast.
+    """Join or not? Own, own + public and public model are judged here, on the owner's records; the rest is forecast.
 
     Args:
         mine: the owner's records: a path or a table. They stay here.
@@ -127,10 +142,12 @@ def verdict(
     adviser = Adviser(known.evidence, known.spec, known.study)
     model = adviser.yardstick.look_at(judged)
     fit = fit_at_home(own, known.evidence.objective.loss, known.summary(), known.dictionary)
-    found = replace(adviser.judge(model, joined), fits=fit.reading != "does not fit")
-    turning = break_even(adviser, model, joined)
+    home = AtHome.of(judged, adviser.yardstick, known.dictionary.target, alike=fit.reading == "alike")
+    by_home = HomeAdviser(adviser, home, fits=fit.reading != "does not fit")
+    found = by_home.judge(model, joined)
+    turning = break_even(by_home, model, joined)
     told = _tell(found, turning, joined, (model, own.records, fit))
-    return Verdict(joined, adviser.joint(joined), found, turning, told, fit)
+    return Verdict(joined, adviser.joint(joined), found.psi, turning, told, fit, found)
 
 
 def consortium(
@@ -188,11 +205,15 @@ def _joined(scenario: Scenario, usable: int, records: int) -> Scenario:
     return replace(scenario, records=tuple(sizes))
 
 
-def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: tuple[OwnModel, int, Fit]) -> VerdictTold:
+def _tell(home: HomeAdvice, turning: BreakEven, scenario: Scenario, own: tuple[OwnModel, int, Fit]) -> VerdictTold:
     low, high = scenario.epsilon_range
-    model, records, fit = own
+    (model, records, fit), found, known = own, home.psi, home.known
     return VerdictTold(
-        verdict=found.advice,
+        verdict=home.advice,
+        gain=home.gain,
+        gain_interval=home.gain_interval,
+        without=known.without,
+        models=home.metrics,
         alone=found.alone.psi,
         alone_standard_error=found.alone.standard_error,
         joint=found.expected,
@@ -208,9 +229,10 @@ def _tell(found: Advice, turning: BreakEven, scenario: Scenario, own: tuple[OwnM
         others=others_of(model, scenario),
         epsilon=low if low == high else (low, high),
         delta=scenario.delta,
-        words=explain(found, turning, scenario),
+        words=explain(home, turning, scenario),
         caveats=list(found.joint.caveats),
         fit=fit,
+        warning=little_to_learn(known.metrics[known.without]),
     )
 
 

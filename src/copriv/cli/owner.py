@@ -248,3 +248,28 @@ def verdict(options: _Verdict) -> None:
     with narrated() as tell:
         told = judge(home, joint_model(home, options.model), options.folds, tell, options.machine())
     say(told, verdict_lines(told), as_json=options.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Personalise(_Verdict):
+    out: Annotated[Path | None, option("--out", OUTPUT, "The file to write (default: personal.json).")] = None
+
+
+@command(owner, _Personalise)
+def personalise(options: _Personalise) -> None:
+    """Fit a model of your own around the joint one. It stays at home, costs nothing, and must not be passed on.
+
+    copriv owner personalise
+    """
+    from copriv.owner.workspace import OwnerWorkspace
+    from copriv.report.joint_model import joint_model, keep_personal
+    from copriv.report.narrator import narrated
+    from copriv.report.network_sheets import personal_lines
+    from copriv.runtime.owner_verdict import make_personal
+
+    home = OwnerWorkspace(options.folder)
+    with narrated() as tell:
+        found, told = make_personal(home, joint_model(home, options.model), options.folds, tell)
+    place = keep_personal(home, found.theta, options.out)
+    shown = {"model": str(place), "around_joint": found.around_joint, "verdict": told, "private": False}
+    say(shown, personal_lines(told, found.around_joint, place), as_json=options.as_json)

@@ -1,159 +1,278 @@
-"""After training, at home: did joining pay? The owner's own model against the joint one, on the owner's own records.
+"""At home: which model is best for an owner's own records, and did joining pay?
 
-An own model judged on the records it was fitted to looks better than it is, the more so the fewer there are. So it is
-cross-validated: fitted without a fold of the records, and both models are judged on that fold, record by record. That
-judges it a little too harshly, because it is fitted to a fold less than the owner has; models that are as good as each
-other are called undecided about nine times in ten, and else mostly in favour of the joint one. The joint model has seen
-the records too, but only through noise, so that none of them can have moved it by much.
+Five models are judged on the owner's own records, each record by models that were fitted without it:
+
+    own          of its own records, with a ridge towards their mean
+    own_public   of its own records, with a ridge around the public model
+    public       the public model
+    joint        the joint model
+    personal     of its own records, with ridges around the joint and the public model
+
+How strong a ridge is, cross-validation says, too: for the records of a fold, the other folds. So nothing is judged on
+what it was fitted to or weighed by. That judges own models a little too harshly, because they are fitted to a fold
+less than the owner has. The joint model has seen the records, but only through noise, and as a few among everybody's:
+even without noise a model of p numbers, fitted to n records, looks better on them by only about 2p/n of its loss.
 
 Nothing of this is asked of anybody or charged. The figures come from the records without noise: they stay at home.
+`copriv train`, which has everybody's records, and `copriv owner verdict` both call `compare`, on the same folds.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.losses.loss import Loss
+from copriv.losses.metrics import Metrics
 from copriv.losses.objective import Objective
-from copriv.losses.optimum import minimise
-from copriv.losses.passes import average_value, record_values
+from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
+from copriv.owner.own_models import Centres, ModelKind
+from copriv.records.quality import metrics_of_margins
+from copriv.records.target import Target
 from copriv.vectors import FloatArray, IntArray, read_only
 
 Paid: TypeAlias = Literal["joined", "alone", "undecided"]
 
-FEWEST_FOLDS = 2
+FEWEST_FOLDS, FEWEST_RECORDS = 2, 10
+# More records than these would not change what is said.
+MOST_RECORDS = 200_000
 STANDARD_ERRORS = 2
+WITHOUT: tuple[ModelKind, ...] = ("own", "own_public", "public")
+JOINT: ModelKind = "joint"
+WITH: tuple[ModelKind, ...] = (JOINT, "personal")
+NAMES: Mapping[ModelKind, str] = {
+    "own": "a model of your own records",
+    "own_public": "a model of your own records around the public one",
+    "public": "the public model",
+    "joint": "the joint model",
+    "personal": "your personal model",
+}
 MARGIN_WORDS = "± is two standard errors of the differences, record by record"
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """How much lower the loss of one model is than that of another, relative to the latter's."""
+
+    value: float
+    standard_error: float
+
+    @property
+    def sign(self) -> int:
+        """1 or −1 if it is more than two standard errors; else 0.
+
+        >>> Difference(0.1, 0.01).sign, Difference(-0.1, 0.01).sign, Difference(0.1, 0.06).sign
+        (1, -1, 0)
+        """
+        if abs(self.value) <= STANDARD_ERRORS * self.standard_error:
+            return 0
+        return 1 if self.value > 0 else -1
+
+    @property
+    def words(self) -> str:
+        """For people.
+
+        >>> Difference(0.1, 0.01).words
+        '10 % ± 2 %'
+        """
+        margin = STANDARD_ERRORS * self.standard_error
+        return f"{100 * abs(self.value):.2g} % ± {100 * margin:.2g} %"
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """Average losses, without the regularizer, of the owner's own model and of the joint one.
+    """What models are worth on an owner's own records.
 
     Args:
-        own: of models fitted without the records they are judged on.
-        joint: of the joint model on the same records.
-        difference: own − joint, so that more than 0 speaks for the joint model.
-        standard_error: of the difference, from the records' paired differences.
-        own_in_sample: of the model fitted to all records, judged on these same records; flattered, for comparison only.
         records: how many records were compared.
         folds: into how many parts they were divided.
+        losses: the average loss of each model, without the regularizer.
+        metrics: R², RMSE and MAE in the target's unit, or AUC, log-loss and accuracy, of each.
+        gain: of the better of joint and personal model over the best that needs nobody; None if there is no joint one.
+        joint_gain: of the joint model as it is over that one.
+        beats_all: whether the better of the two beats each model that needs nobody, by two standard errors.
     """
 
-    own: float
-    joint: float
-    difference: float
-    standard_error: float
-    own_in_sample: float
     records: int
     folds: int
+    losses: Mapping[ModelKind, float]
+    metrics: Mapping[ModelKind, Metrics]
+    gain: Difference | None = None
+    joint_gain: Difference | None = None
+    beats_all: bool = False
+
+    @property
+    def without(self) -> ModelKind:
+        """The best of the models that need nobody else."""
+        return self._least(WITHOUT)
+
+    @property
+    def together(self) -> ModelKind:
+        """The better of the joint and the personal model."""
+        return self._least(WITH)
+
+    @property
+    def best(self) -> ModelKind:
+        """The model with the least loss."""
+        return self._least((*WITHOUT, *WITH))
 
     @property
     def paid(self) -> Paid:
-        """Which model is better, if the difference is more than two standard errors.
+        """Whether the joint model is worth something here, as it is or as the centre of a personal one.
 
-        >>> Comparison(0.30, 0.20, 0.10, 0.01, 0.15, 50, 5).paid
-        'joined'
+        joined: one of them is better than each that needs nobody, by two standard errors. alone: the joint one is worse
+        by as much, and the personal one is not better. Else undecided.
         """
-        if abs(self.difference) <= STANDARD_ERRORS * self.standard_error:
+        if self.gain is None or self.joint_gain is None:
             return "undecided"
-        return "joined" if self.difference > 0 else "alone"
+        if self.beats_all:
+            return "joined"
+        return "alone" if self.joint_gain.sign < 0 else "undecided"
 
-    def in_units(self, factor: float) -> Comparison:
-        """The same losses in another unit, of which one of ours is `factor`.
-
-        >>> Comparison(0.30, 0.20, 0.10, 0.01, 0.15, 50, 5).in_units(100.0).joint
-        20.0
-        """
-        return replace(
-            self,
-            own=self.own * factor,
-            joint=self.joint * factor,
-            difference=self.difference * factor,
-            standard_error=self.standard_error * factor,
-            own_in_sample=self.own_in_sample * factor,
-        )
+    def _least(self, kinds: tuple[ModelKind, ...]) -> ModelKind:
+        return min((kind for kind in kinds if kind in self.losses), key=lambda kind: self.losses[kind])
 
 
-def compare(
-    sample: Sample, objective: Objective, joint: FloatArray, *, generator: np.random.Generator, folds: int = 5
-) -> Comparison:
-    """Compare the joint model with what these records give alone.
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidation:
+    """Every record's margin by every kind of model, fitted and weighed without it; and the weights by all records.
 
     Args:
-        sample: the owner's own records.
+        sample: the records that were compared.
+        margins: of each kind, one a record.
+        losses: of each kind, one a record.
+        weights: of each kind, those of its candidates.
+        folds: into how many parts the records were divided.
+    """
+
+    sample: Sample
+    margins: Mapping[ModelKind, FloatArray]
+    losses: Mapping[ModelKind, FloatArray]
+    weights: Mapping[ModelKind, FloatArray]
+    folds: int
+
+    def difference(self, base: ModelKind, other: ModelKind) -> Difference:
+        """By which share the loss of one model is below that of another, with its standard error."""
+        return _difference(self.losses[base], self.losses[other])
+
+
+def compare(sample: Sample, objective: Objective, centres: Centres, target: Target, folds: int = 5) -> Comparison:
+    """Compare the models that an owner can have, on its own records.
+
+    Args:
+        sample: the owner's own records; those without a usable target say nothing here and are left out.
         objective: the fitness of the study.
-        joint: the model that was trained together.
-        generator: shuffles the records before they are divided.
-        folds: into how many parts; fewer are taken where a part would have fewer records than a model has parameters.
+        centres: the public and the joint model.
+        target: in whose unit figures are told.
+        folds: into how many parts; fewer are taken where there are few records.
 
-    Records without a usable target count in every answer and say nothing here: they are left out.
+    Raises:
+        BadInput: there are fewer than 10 records, or fewer than two folds.
     """
-    sample = sample.usable()
-    parts = _divide(generator.permutation(sample.records), _affordable_folds(sample, folds))
-    own, together = np.empty(sample.records), np.empty(sample.records)
-    for fitted, judged in parts:
-        held_out = _take(sample, judged)
-        own[judged] = record_values(objective.loss, held_out, minimise(objective, _take(sample, fitted)))
-        together[judged] = record_values(objective.loss, held_out, joint)
-    differences = own - together
-    return Comparison(
-        own=float(own.mean()),
-        joint=float(together.mean()),
-        difference=float(differences.mean()),
-        standard_error=float(differences.std(ddof=1)) / math.sqrt(sample.records),
-        own_in_sample=average_value(objective.loss, sample, minimise(objective, sample)),
-        records=sample.records,
-        folds=len(parts),
+    return summarise(cross_validate(sample, objective, centres, folds), target)
+
+
+def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds: int = 5) -> CrossValidation:
+    """Fit every candidate without one fold after another, and judge it there."""
+    used = _deal(sample.usable())
+    parts = _divide(used.records, _affordable_folds(used, folds))
+    candidates = np.concatenate(
+        [(centres.fit_all(objective, _take(used, rest)) @ used.columns[:, fold]).T for rest, fold in parts]
     )
+    table = np.stack([_losses(objective.loss, margins, used.targets) for margins in candidates.T], axis=1)
+    totals = np.stack([table[fold].sum(axis=0) for _, fold in parts])
+    margins, weights = {}, {}
+    for kind, family in centres.families.items():
+        found = np.empty(used.records)
+        for k, (rest, fold) in enumerate(parts):
+            others = (totals.sum(axis=0) - totals[k]) / rest.size
+            found[fold] = candidates[fold][:, family.rows] @ family.weigh(objective.loss, others, rest.size)
+        margins[kind] = found
+        weights[kind] = family.weigh(objective.loss, totals.sum(axis=0) / used.records, used.records)
+    losses = {kind: _losses(objective.loss, found, used.targets) for kind, found in margins.items()}
+    return CrossValidation(used, margins, losses, weights, len(parts))
 
 
-def explain(comparison: Comparison) -> str:
-    """One sentence to act on; ± is two standard errors.
+def summarise(found: CrossValidation, target: Target) -> Comparison:
+    """The averages, and the differences with their standard errors."""
+    losses = {kind: float(each.mean()) for kind, each in found.losses.items()}
+    metrics = {
+        kind: metrics_of_margins(target, margins, found.sample.targets) for kind, margins in found.margins.items()
+    }
+    plain = Comparison(found.sample.records, found.folds, losses, metrics)
+    if "joint" not in losses:
+        return plain
+    together: ModelKind = plain.together
+    gain, joint_gain = (found.difference(plain.without, kind) for kind in (together, JOINT))
+    sure = all(found.difference(kind, together).sign > 0 for kind in WITHOUT if kind in losses)
+    return Comparison(plain.records, plain.folds, losses, metrics, gain, joint_gain, sure)
 
-    >>> print(explain(Comparison(0.30, 0.20, 0.10, 0.01, 0.15, 50, 5)))
-    Joining paid: use the joint model, whose average loss on your 50 records is 0.2 against 0.3 (lower by 0.1 ± 0.02).
-    """
-    records, own, joint = f"{comparison.records:,} records", f"{comparison.own:.4g}", f"{comparison.joint:.4g}"
-    margin = f"{abs(comparison.difference):.2g} ± {STANDARD_ERRORS * comparison.standard_error:.2g}"
-    if comparison.paid == "joined":
+
+def explain(found: Comparison) -> str:
+    """Sentences to act on: which model to use, and whether joining paid; ± is two standard errors."""
+    if found.gain is None or found.joint_gain is None:
+        return f"On your {found.records:,} records {NAMES[found.best]} does best ({found.metrics[found.best].words})."
+    best, other = found.together, found.without
+    figures = {kind: found.metrics[kind].words for kind in (best, other, "joint")}
+    where = f"cross-validated on your {found.records:,} records"
+    if found.paid == "joined":
         return (
-            f"Joining paid: use the joint model, whose average loss on your {records} is {joint} against {own} "
-            f"(lower by {margin})."
+            f"Joining paid: use {NAMES[best]} ({figures[best]}, {where}). Its loss is lower by {found.gain.words} than "
+            f"that of {NAMES[other]} ({figures[other]}), the best that needs nobody."
         )
-    if comparison.paid == "alone":
+    if found.paid == "alone":
         return (
-            f"Joining did not pay: use a model of your own, whose average loss on your {records} is {own} against "
-            f"{joint} (lower by {margin})."
+            f"Joining did not pay: use {NAMES[other]} ({figures[other]}, {where}), spend nothing. The loss of the "
+            f"joint model ({figures['joint']}) is higher by {found.joint_gain.words}."
         )
     return (
-        f"Your {records} cannot tell the joint model (average loss {joint}) from one of your own ({own}; they differ "
-        f"by {margin}): use whichever is easier to keep, and compare again when you have more records."
+        f"Joining makes no difference that your {found.records:,} records could tell: {NAMES[best]} ({figures[best]}) "
+        f"and {NAMES[other]} ({figures[other]}) differ by {found.gain.words} of the loss. "
+        f"Use {NAMES[other]}, spend nothing more."
     )
+
+
+def _difference(base: FloatArray, other: FloatArray) -> Difference:
+    """From the records' paired differences."""
+    unit, differences = float(base.mean()) or 1.0, base - other
+    error = float(differences.std(ddof=1)) / math.sqrt(differences.size)
+    return Difference(float(differences.mean()) / unit, error / unit)
+
+
+def _losses(loss: Loss, margins: FloatArray, targets: FloatArray) -> FloatArray:
+    """ℓ of every record at its margin."""
+    return record_values(loss, Sample(read_only(margins[None, :]), targets), np.ones(1))
 
 
 def _affordable_folds(sample: Sample, folds: int) -> int:
-    """As many folds as asked for, if each has at least as many records as a model has parameters; else fewer."""
+    """As many folds as asked for, if each has a few records; else fewer."""
     if folds < FEWEST_FOLDS:
         raise BadInput(f"{folds} folds", remedy=f"give at least {FEWEST_FOLDS}", value=folds)
-    affordable = sample.records // sample.parameters
-    if affordable < FEWEST_FOLDS:
+    if sample.records < FEWEST_RECORDS:
         raise BadInput(
-            f"{sample.records} records for a model of {sample.parameters} parameters are too few to compare models on",
-            remedy=f"it takes at least {FEWEST_FOLDS * sample.parameters}; with fewer, use the joint model",
+            f"{sample.records} records are too few to compare models on",
+            remedy=f"it takes at least {FEWEST_RECORDS}; with fewer, use the joint or the public model",
             value=sample.records,
         )
-    return min(folds, affordable)
+    return min(folds, sample.records // (FEWEST_RECORDS // FEWEST_FOLDS))
 
 
-def _divide(order: IntArray, folds: int) -> list[tuple[IntArray, IntArray]]:
+def _deal(sample: Sample) -> Sample:
+    """The records in an order that has nothing to do with theirs, the same each time; of very many, enough."""
+    order = seeded(0, "folds").permutation(sample.records)[:MOST_RECORDS]
+    return _take(sample, order)
+
+
+def _divide(records: int, folds: int) -> list[tuple[IntArray, IntArray]]:
     """For each fold the records outside of it, to fit, and those in it, to judge."""
-    parts = np.array_split(order, folds)
+    parts = np.array_split(np.arange(records), folds)
     return [(np.concatenate(parts[:k] + parts[k + 1 :]), part) for k, part in enumerate(parts)]
 
 

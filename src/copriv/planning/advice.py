@@ -70,7 +70,7 @@ class Advice:
         return ratio_interval(self._joint, self._own)
 
     @property
-    def gain(self) -> float:
+    def expected_ratio(self) -> float:
         """ψ of the joint model over that of the own one; joining pays below 1."""
         return self.expected / self.alone.psi
 

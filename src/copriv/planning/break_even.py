@@ -1,9 +1,9 @@
 """From which ε, and from how many owners on joining pays; each with the interval that the verdict's own leaves.
 
-Joining pays where the joint model's ψ is below the own one's: for certain where the whole interval of their ratio is,
-perhaps where its lower end is. All three fall with ε and with the number of owners, so each is found by halving. The
-standard error that a finite public sample leaves is small beside the chance of one training, so it is worked out once.
-Where owners promise differently, all budgets are scaled together, and ε is the largest.
+Joining pays where the loss with the others is below that without: for certain where the whole interval of their ratio
+is below 1, perhaps where its lower end is. All three fall with ε and with the number of owners, so each is found by
+halving. The standard error that a finite public sample leaves is small beside the chance of one training, so it is
+worked out once. Where owners promise differently, all budgets are scaled together, and ε is the largest.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from copriv.planning.advice import Advice, Adviser
 from copriv.planning.alone import OwnModel
+from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import written
 
@@ -24,11 +24,36 @@ MOST_OWNERS = 1000
 _BISECTIONS = 10
 
 Value = TypeVar("Value", int, float)
-Pays = Callable[[Advice], bool]
+
+
+class Judged(Protocol):
+    """A judgement: the loss or ψ with the others over that without, expected and as an interval."""
+
+    @property
+    def ratio(self) -> tuple[float, float]:
+        """Where it lies."""
+
+    @property
+    def expected_ratio(self) -> float:
+        """What is expected."""
+
+
+class Judge(Protocol):
+    """Judges an owner in one scenario after another: by ψ on everybody's records, or by its own."""
+
+    @property
+    def joint(self) -> Callable[[Scenario], Candidate]:
+        """What `plan` would take."""
+
+    def glance(self, own: OwnModel, scenario: Scenario, like: Candidate) -> Judged:
+        """In no time, with the rule of another candidate."""
+
+
+Pays = Callable[[Judged], bool]
 # Perhaps, expected to, for certain.
 DEGREES: tuple[Pays, Pays, Pays] = (
     lambda found: found.ratio[0] < 1,
-    lambda found: found.gain < 1,
+    lambda found: found.expected_ratio < 1,
     lambda found: found.ratio[1] < 1,
 )
 
@@ -50,18 +75,18 @@ class BreakEven:
     owners: Turn
 
 
-def break_even(adviser: Adviser, own: OwnModel, scenario: Scenario) -> BreakEven:
+def break_even(adviser: Judge, own: OwnModel, scenario: Scenario) -> BreakEven:
     """The ε and the number of owners from which joining pays, everything else being as it is."""
     like = adviser.joint(scenario)
     mine = scenario.guarantees[scenario.records.index(own.records)]
     like_me = replace(scenario, records=(own.records,), epsilon=written(mine.nano_epsilon), rates=None)
 
     @cache
-    def at_epsilon(epsilon: float) -> Advice:
+    def at_epsilon(epsilon: float) -> Judged:
         return adviser.glance(own, scenario.with_largest_epsilon(float(f"{epsilon:.9f}")), like)
 
     @cache
-    def among(owners: int) -> Advice:
+    def among(owners: int) -> Judged:
         return adviser.glance(own, like_me.with_owners(owners), like)
 
     return BreakEven(
@@ -70,7 +95,7 @@ def break_even(adviser: Adviser, own: OwnModel, scenario: Scenario) -> BreakEven
     )
 
 
-def _after(judge: Callable[[Value], Advice], pays: Pays) -> Callable[[Value], bool]:
+def _after(judge: Callable[[Value], Judged], pays: Pays) -> Callable[[Value], bool]:
     return lambda value: pays(judge(value))
 
 

@@ -5,24 +5,33 @@ from __future__ import annotations
 import msgspec
 from rich.console import Console
 
+from copriv.losses.metrics import Metrics
+from copriv.owner.comparison import NAMES
 from copriv.owner.fit import Fit
-from copriv.planning.advice import Advice
+from copriv.owner.own_models import ModelKind
+from copriv.planning.at_home import HomeAdvice
 from copriv.planning.break_even import LARGEST_EPSILON, MOST_OWNERS, BreakEven, Turn
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.report.fit_lines import fit_lines
+from copriv.report.quality_lines import compared
 
-_HEADS = {"join": "Join", "stay": "Stay alone", "either": "Too close to call"}
-_UNFIT = {
-    "stay": "Stay alone, and these public rows do not fit",
-    "either": "These public rows do not fit, so do not decide by them",
-}
+_HEADS = {"join": "Join", "stay": "Stay", "either": "Too close to call"}
+_UNFIT = "These public rows do not fit, so do not decide by them"
 
 
 class VerdictTold(msgspec.Struct):
-    """Everything that `copriv verdict` says. Not private: it stays at home."""
+    """Everything that `copriv verdict` says. Not private: it stays at home.
+
+    `gain` is by which share the better of joint and personal model should lower the loss of `without`, the best model
+    that needs nobody, on the owner's own records. ψ (alone, joint, public) is over everybody's.
+    """
 
     verdict: str
+    gain: float
+    gain_interval: tuple[float, float]
+    without: ModelKind
+    models: dict[ModelKind, Metrics]
     alone: float
     alone_standard_error: float
     joint: float
@@ -43,15 +52,19 @@ class VerdictTold(msgspec.Struct):
     fit: Fit
     unit: str = UNIT
     adjacency: str = ADJACENCY
+    warning: str | None = None
 
 
 def show_verdict(told: VerdictTold, console: Console) -> None:
     """Print what to do and the figures that it rests on."""
     lines = [
         told.words,
-        f"  your own model      ψ = {told.alone:.2e} ± {told.alone_standard_error:.1e} on all records, estimated",
+        *([f"warning: {told.warning}"] if told.warning else []),
+        "on your own records, cross-validated, and forecast for the last two:",
+        *compared(told.models),
+        "on everybody's records, ψ (distance from the best model in these features):",
+        f"  your own model      ψ = {told.alone:.2e} ± {told.alone_standard_error:.1e}, estimated",
         f"  the joint model     ψ = {told.joint:.2e} forecast, {told.interval[0]:.1e} to {told.interval[1]:.1e}",
-        f"  joint over own      {told.ratio_interval[0]:.2g} to {told.ratio_interval[1]:.2g}: joining pays below 1",
         f"  the public model    ψ = {told.public:.2e} expected",
         *(f"  note: {caveat}" for caveat in told.caveats),
         *(f"  {line}" for line in fit_lines(told.fit)),
@@ -61,18 +74,20 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def explain(verdict: Advice, turning: BreakEven, scenario: Scenario) -> str:
-    """What an owner can act on, in two or three sentences."""
-    low, high = verdict.interval
-    head = _HEADS[verdict.advice] if verdict.fits else _UNFIT[verdict.advice]
-    told = (
-        f"{head}: with {scenario.owners} owners at {_promise(scenario)}, the joint model should be "
-        f"{_percent(verdict.expected)} off the best one ({_percent(low)} to {_percent(high)}), "
-        f"your own is {_percent(verdict.alone.psi)} off."
-    )
-    public = " The public rows alone should give a better model than yours."
-    better = public if verdict.alone.public < verdict.alone.psi else ""
-    return f"{told}{better} {explain_turning(turning, scenario)}"
+def explain(verdict: HomeAdvice, turning: BreakEven, scenario: Scenario) -> str:
+    """What an owner can act on, in a few sentences."""
+    who, other = f"with {scenario.owners} owners at {_promise(scenario)}", verdict.known.without
+    low, high = verdict.gain_interval
+    change = f"change your loss by {_signed(-verdict.gain)} ({_signed(-high)} to {_signed(-low)})"
+    against = f"{NAMES[other]} ({verdict.known.metrics[other].words}), the best that needs nobody"
+    expected = f"{who}, {NAMES[verdict.together]} should {change} against {against}."
+    if not verdict.fits:
+        told = f"{_UNFIT}: {expected}"
+    elif verdict.advice == "join":
+        told = f"Join: {expected}"
+    else:
+        told = f"{_HEADS[verdict.advice]}: use {NAMES[other]}, spend nothing. {expected[0].upper()}{expected[1:]}"
+    return f"{told} {explain_turning(turning, scenario)}"
 
 
 def explain_turning(turning: BreakEven, scenario: Scenario) -> str:
@@ -114,5 +129,11 @@ def _promise(scenario: Scenario) -> str:
     return epsilon + ("" if scenario.delta == 0 else f", δ = {scenario.delta:g}")
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+def _signed(share: float) -> str:
+    """A change in per cent, with its sign.
+
+    >>> _signed(-0.123), _signed(0.002)
+    ('−12 %', '+0.2 %')
+    """
+    sign = "−" if share < 0 else "+"
+    return f"{sign}{100 * abs(share):.2g} %"

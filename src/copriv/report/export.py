@@ -14,7 +14,7 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
-from copriv.report.model_file import read_model
+from copriv.report.model_file import PERSONAL, read_model
 from copriv.report.network_run import JointFigures
 from copriv.report.statement import Statement, render
 from copriv.schedule.trace import Trace
@@ -97,6 +97,8 @@ def _find(run: Path) -> Finished:
             value=str(run),
         )
     noise = read_model(folder / "model.json").noise
+    if noise == PERSONAL:
+        raise BadInput(f"the model in {run} is personal", remedy="it stays at home: no ε covers it", value=noise)
     if noise != "secure":
         raise BadInput(
             f"the run in {run} was simulated: its noise can be drawn again and protects nobody",

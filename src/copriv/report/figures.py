@@ -16,11 +16,12 @@ from copriv.protocol.commitment import weakest
 from copriv.report.menu import MenuStated, state_menu
 from copriv.rules.paper import rho_from_step
 from copriv.runtime.local_dataset import DatasetSpending
+from copriv.runtime.local_quality import Quality
 from copriv.runtime.local_run import LocalRun
 
 NOT_PRIVATE = (
-    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public and path are measured on the records "
-    "themselves: they are not differentially private and not meant to be passed on"
+    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public, quality and path are measured on the "
+    "records themselves: they are not differentially private and not meant to be passed on"
 )
 
 
@@ -47,7 +48,7 @@ class Spending(msgspec.Struct):
 
 
 class Alone(msgspec.Struct):
-    """ψ of the owners' own models, and how many owners do better together."""
+    """ψ of the median owner's own model, and for how many owners joining pays on their own records."""
 
     median: float
     gaining: int
@@ -101,6 +102,7 @@ class Figures(msgspec.Struct):
     predicted_interval: tuple[float, float] | None = None
     predicted_elsewhere: tuple[float, float] | None = None
     foreseen: list[Foreseen] = []
+    quality: Quality | None = None
 
 
 def figures(run: LocalRun) -> Figures:
@@ -119,7 +121,7 @@ def figures(run: LocalRun) -> Figures:
         cost_of_privacy=findings.cost_of_privacy,
         fitness=findings.fitness,
         best_fitness=findings.best_fitness,
-        alone=Alone(findings.alone_median, findings.gaining),
+        alone=Alone(findings.alone_median, run.quality.paid["joined"]),
         public=public,
         spent=spent,
         seconds=run.seconds,
@@ -143,27 +145,25 @@ def figures(run: LocalRun) -> Figures:
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
-        **_foretold(run),
+        **_seen(run),
     )
 
 
 def _notices(run: LocalRun) -> list[str]:
     """What was noted while reading, and that public rows are few."""
     few = about_few_rows(run.intake.public, run.study.terms.rule)
-    return [*run.intake.notices, *([few] if few else [])]
+    return [*run.intake.notices, *(words for words in (few, run.quality.warning) if words)]
 
 
-def _foretold(run: LocalRun) -> dict[str, Any]:
-    """Where ψ was predicted to lie, if the public rows fit and if they come from elsewhere; and what answers told."""
+def _seen(run: LocalRun) -> dict[str, Any]:
+    """Where ψ was predicted to lie, if public rows fit and if they do not; what answers told; what models are worth."""
     candidate, watched = run.study.candidate, run.watch.foreseen
+    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality}
     if candidate is None or math.isnan(candidate.relative_fitness):
-        return {"foreseen": watched}
+        return told
     ahead = candidate.forecast
-    return {
-        "predicted_interval": ahead.interval,
-        "predicted_elsewhere": ahead.elsewhere if run.job.rows_from_elsewhere else None,
-        "foreseen": watched,
-    }
+    elsewhere = ahead.elsewhere if run.job.rows_from_elsewhere else None
+    return told | {"predicted_interval": ahead.interval, "predicted_elsewhere": elsewhere}
 
 
 def _public(run: LocalRun) -> Public | None:

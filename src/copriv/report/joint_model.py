@@ -9,7 +9,7 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.records.dictionary import Dictionary
-from copriv.report.model_file import ModelFile, Promised, read_model
+from copriv.report.model_file import PERSONAL, ModelFile, Promised, read_model, write_model
 from copriv.report.network_run import write_afresh
 from copriv.vectors import FloatArray
 
@@ -21,6 +21,17 @@ def keep_model(home: OwnerWorkspace, theta: tuple[float, ...]) -> Path:
     dictionary = Dictionary.from_study(home.study.dictionary)
     write_afresh(ModelFile(theta, home.study.terms, dictionary, promised, "secure"), path)
     return path
+
+
+def keep_personal(home: OwnerWorkspace, theta: FloatArray, path: Path | None) -> Path:
+    """Write a personal model, readable by this user only; an existing file is replaced only in the owner's folder."""
+    place = path or home.folder / "personal.json"
+    if path is not None and path.exists():
+        raise BadInput(f"{path} exists", remedy="choose another --out, or remove it yourself", value=str(path))
+    dictionary = Dictionary.from_study(home.study.dictionary)
+    place.unlink(missing_ok=True)
+    write_model(ModelFile(tuple(theta.tolist()), home.study.terms, dictionary, (), PERSONAL), place)
+    return place
 
 
 def joint_model(home: OwnerWorkspace, path: Path | None) -> FloatArray:
@@ -35,4 +46,6 @@ def joint_model(home: OwnerWorkspace, path: Path | None) -> FloatArray:
     model = read_model(path)
     if model.terms.digest() != home.study.terms.digest():
         raise BadInput(f"{path} is of another study", remedy="give the model of this one", value=str(path))
+    if model.personal:
+        raise BadInput(f"{path} is a personal model", remedy="give the joint one: model.json", value=str(path))
     return np.asarray(model.theta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from copriv.records.dictionary import Dictionary
 from copriv.vectors import FloatArray
 
 FORMAT = 1
+# In place of the noise: a model that has seen an owner's records as they are. It stays at home.
+PERSONAL = "none: personal, fitted to records as they are, not to be passed on"
 
 
 class Promised(msgspec.Struct, frozen=True):
@@ -37,6 +40,11 @@ class ModelFile(msgspec.Struct, frozen=True):
     noise: str
     format: int = FORMAT
 
+    @property
+    def personal(self) -> bool:
+        """Whether it is an owner's personal model, which no ε covers."""
+        return self.noise == PERSONAL
+
     def predict(self, table: pl.DataFrame) -> FloatArray:
         """The target of every row in its own unit, or the probability of a positive label."""
         margins = self.dictionary.features_of(table) @ np.asarray(self.theta)
@@ -44,8 +52,9 @@ class ModelFile(msgspec.Struct, frozen=True):
 
 
 def write_model(model: ModelFile, path: Path) -> None:
-    """Write a model; an existing file is never overwritten."""
-    with path.open("xb") as file:
+    """Write a model; an existing file is never overwritten. One that stays at home only this user can read."""
+    mode = 0o600 if model.personal else 0o666
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(msgspec.json.format(msgspec.json.encode(model)) + b"\n")
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from copriv.losses.metrics import little_to_learn
 from copriv.privacy.guarantee import NANO, Guarantee, written
 from copriv.protocol.text import plain, quoted
 from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import NOT_NAMED
 from copriv.report.network_run import JointFigures
+from copriv.report.quality_lines import compared
 from copriv.report.warning import warn
 from copriv.runtime.learner_status import LearnerStatus, OwnerSeen
 from copriv.runtime.owner_status import OwnerStatus
@@ -132,13 +135,22 @@ def owner_lines(status: OwnerStatus) -> Iterator[str]:
 
 
 def verdict_lines(told: OwnerVerdict) -> Iterator[str]:
-    """The joint model against the owner's own."""
+    """Every model that the owner can have, on its own records."""
     yield told.words
-    yield f"  own model, on records it was not fitted to   {told.own:.6g}"
-    yield f"  joint model, on the same records             {told.joint:.6g}"
-    yield f"  difference                                   {told.difference:+.6g} ± {told.margin:.6g}"
+    yield from compared(told.models)
+    if (words := little_to_learn(told.models[told.best])) is not None:
+        yield f"note: on your records, {words}"
     yield from fit_lines(told.fit)
     yield "These figures are measured on your records and are not private: they stay at home."
+
+
+def personal_lines(told: OwnerVerdict, share: float, place: Path) -> Iterator[str]:
+    """The personal model: where it is, what it is made of and worth, and that it stays at home."""
+    yield f"your personal model is {place}: {told.models['personal'].words}, cross-validated on your records"
+    yield f"  {share:.0%} of it, by weight, is centred at the joint model"
+    yield from verdict_lines(told)
+    yield f"It has seen your records without noise: no ε covers it, and {place} must not be passed on."
+    yield f"next: copriv predict --model {place} --data TABLE"
 
 
 def _shown(epsilon: float) -> str:

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from copriv.losses.metrics import Metrics
 from copriv.records.unread import Unread, describe_unread
-
-
-class Accuracy(msgspec.Struct):
-    """How far off predictions are, on this table; for labels, the share that is right, and that of the larger label."""
-
-    rows: int
-    root_mean_square: float | None = None
-    of_the_mean: float | None = None
-    correct: float | None = None
-    majority: float | None = None
 
 
 class Prediction(msgspec.Struct):
@@ -24,10 +15,11 @@ class Prediction(msgspec.Struct):
     target: str
     meaning: str
     out: str | None
-    accuracy: Accuracy | None
+    accuracy: Metrics | None
     unread: list[Unread]
     predictions: list[float] | None = None
     ids: list[object] | None = None
+    personal: bool = False
 
 
 def sentence(told: Prediction) -> str:
@@ -37,17 +29,20 @@ def sentence(told: Prediction) -> str:
     found = told.accuracy
     if found is None:
         return head
-    if found.correct is not None:
+    if found.log_loss is not None:
+        auc = "" if found.auc is None else f"AUC {found.auc:.3f}, "
         return (
-            f"{head}; {found.correct:.1%} of {found.rows:,} known labels are right, where always predicting the more "
-            f"frequent label gives {found.majority:.1%}"
+            f"{head}; {auc}log-loss {found.log_loss:.4f}, and {found.accuracy:.1%} of {found.records:,} known labels "
+            f"are right, where always predicting the more frequent label gives {found.majority:.1%}"
         )
+    explained = "" if found.r2 is None else f"R² {found.r2:.3f}, "
     return (
-        f"{head}; root mean square error {found.root_mean_square:.4g} over {found.rows:,} known "
-        f"targets, where always predicting their mean gives {found.of_the_mean:.4g}"
+        f"{head}; {explained}root mean square error {found.rmse:.4g}, mean absolute error {found.mae:.4g} over "
+        f"{found.records:,} known targets, where always predicting their mean gives {found.rmse_of_mean:.4g}"
     )
 
 
 def notes(told: Prediction) -> list[str]:
-    """What could not be read, column by column."""
-    return describe_unread(told.unread)
+    """What could not be read, column by column, and whether the predictions are private."""
+    personal = ["the model is personal: no ε covers it or its predictions, and neither must be passed on"]
+    return [*describe_unread(told.unread), *(personal if told.personal else [])]

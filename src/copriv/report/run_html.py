@@ -9,6 +9,7 @@ import polars as pl
 
 from copriv.protocol.text import plain
 from copriv.report.figures import Figures
+from copriv.report.quality_lines import KINDS, baseline, cells, headings
 from copriv.report.sentence import explain
 
 _MOST_OWNERS = 20
@@ -20,15 +21,9 @@ def run_html(figures: Figures) -> str:
     """The sentence, the figures, what each owner spent, and what is promised about what."""
     promise = figures.guarantee
     noise = f"{figures.mechanism} noise, secure" if figures.noise == "secure" else _SIMULATED
-    public = [] if figures.public is None else [("public rows only", f"{figures.public.relative_fitness:.4g}")]
     foretold = [] if figures.predicted is None else [("foretold on public rows", f"{figures.predicted:.4g}")]
     foretold += [("expected after the answers", f"{last.relative_fitness:.4g}") for last in figures.foreseen[-1:]]
-    fitness = [
-        ("joint, private", f"{figures.relative_fitness:.4g}"),
-        ("alone, median owner", f"{figures.alone.median:.4g}"),
-        *public,
-        *foretold,
-    ]
+    fitness = [*_models(figures), ("alone, median owner", f"{figures.alone.median:.4g}"), *foretold]
     owners = [
         (
             entry.owner,
@@ -43,15 +38,48 @@ def run_html(figures: Figures) -> str:
     about = (
         f"<p>ε = {promise.epsilon:g}, δ = {promise.delta:g} for any one {escape(promise.unit)} "
         f"({escape(promise.adjacency)}); {escape(noise)}; rule {escape(figures.rule)}.</p>"
-        "<p>ψ is measured on the records themselves and is not private.</p>"
+        "<p>ψ and the figures of models are measured on the records themselves and are not private.</p>"
     )
     parts = (
         f"<p><b>{escape(explain(figures))}</b></p>",
-        table_html(("model", "relative fitness ψ"), fitness),
+        table_html(("model", "ψ: distance from the best model in these features", *_headings(figures)), _even(fitness)),
+        _at_home(figures),
         table_html(("owner", "records", "answers", "ε spent of promised"), [*owners, *more]),
         about,
     )
     return f'<div style="font-family:sans-serif;font-size:13px">{"".join(parts)}</div>'
+
+
+def _headings(figures: Figures) -> tuple[str, ...]:
+    return () if figures.quality is None else headings(figures.quality.joint)
+
+
+def _models(figures: Figures) -> list[tuple[str, ...]]:
+    """ψ and figures people know, on everybody's records."""
+    quality, psi = figures.quality, f"{figures.relative_fitness:.4g}"
+    if quality is None:
+        return [("joint, private", psi)]
+    rows: list[tuple[str, ...]] = [("joint, private", psi, *cells(quality.joint))]
+    if figures.public is not None:
+        rows.append(("public rows only", f"{figures.public.relative_fitness:.4g}", *cells(quality.public)))
+    words, same = baseline(quality.joint)
+    return [*rows, ("pooled, no privacy", "0", *cells(quality.pooled)), (words, "", *same)]
+
+
+def _even(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Rows of one length."""
+    width = max(map(len, rows))
+    return [(*row, *[""] * (width - len(row))) for row in rows]
+
+
+def _at_home(figures: Figures) -> str:
+    """On owners' own records; nothing if there is nothing to compare with."""
+    quality = figures.quality
+    if quality is None or not quality.median or figures.owners == 1:
+        return ""
+    rows = [(KINDS[kind], *cells(each), f"{quality.best.get(kind, 0)}") for kind, each in quality.median.items()]
+    names = ("on their own records, medians", *headings(quality.joint), "best for")
+    return table_html(names, rows)
 
 
 def model_html(title: str, coefficients: pl.DataFrame) -> str:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from copriv.report.figures import Figures, Spending
+from copriv.report.quality_lines import baseline, cells, headings, owners_table
 from copriv.report.sentence import explain, many
 from copriv.runtime.local_dataset import DatasetSpending
 
@@ -15,7 +16,8 @@ _MOST_OWNERS = 12
 
 def show(figures: Figures, console: Console) -> None:
     """Print fitness, spending, and what it means."""
-    console.print(Group(_fitness(figures), "", _spending(figures), "", Text(explain(figures), style="bold")))
+    known = (*_everybody(figures), *_at_home(figures), _fitness(figures), "", _spending(figures), "")
+    console.print(Group(*known, Text(explain(figures), style="bold")))
     console.print(
         f"\nunit: one {figures.guarantee.unit}; adjacency: {figures.guarantee.adjacency}; "
         f"δ = {figures.guarantee.delta:g}; {_noise(figures)}",
@@ -23,10 +25,14 @@ def show(figures: Figures, console: Console) -> None:
     )
     if figures.dataset is not None:
         console.print(f"\n{_in_all(figures.dataset)}", highlight=False)
-    for words in dict.fromkeys((figures.weakness, figures.dataset and figures.dataset.weakness)):
+    little = None if figures.quality is None else figures.quality.warning
+    for words in dict.fromkeys((figures.weakness, figures.dataset and figures.dataset.weakness, little)):
         if words:
             console.print(Text(f"warning: {words}", style="bold"))
-    console.print("ψ and gains are measured on the records themselves and are not private.", style="dim")
+    console.print(
+        "ψ, gains and all figures of models are measured on the records themselves and are not private.",
+        style="dim",
+    )
     console.print(f"run folder: {figures.run_folder}", style="dim")
 
 
@@ -42,14 +48,39 @@ def _studies(count: int) -> str:
     return "1 study" if count == 1 else f"{count:,} studies"
 
 
-def _fitness(figures: Figures) -> Table:
-    table = Table(title=f"how far from the best possible model for {figures.target!r}", title_justify="left")
+def _everybody(figures: Figures) -> list[Table | str]:
+    """Figures people know, on everybody's records."""
+    quality = figures.quality
+    if quality is None:
+        return []
+    table = Table(title=f"models of {figures.target!r} on everybody's records", title_justify="left")
     table.add_column("model")
-    table.add_column("relative fitness ψ", justify="right")
+    for heading in headings(quality.joint):
+        table.add_column(heading, justify="right")
+    table.add_row("joint, private", *cells(quality.joint))
+    if quality.public is not None:
+        table.add_row("public rows only", *cells(quality.public))
+    table.add_row("pooled, no privacy", *cells(quality.pooled))
+    words, same = baseline(quality.joint)
+    table.add_row(words, *same)
+    return [table, ""]
+
+
+def _at_home(figures: Figures) -> list[Table | str]:
+    """Owners' own records; nothing if there is nothing to compare with."""
+    quality = figures.quality
+    if quality is None or not quality.median or figures.owners == 1:
+        return []
+    return [owners_table(quality.median, quality.best, len(quality.owners)), ""]
+
+
+def _fitness(figures: Figures) -> Table:
+    table = Table(title="ψ: distance from the best model in these features", title_justify="left")
+    table.add_column("model")
+    table.add_column("ψ", justify="right")
     table.add_column("")
     table.add_row("joint, private", _number(figures.relative_fitness), f"after {many(figures.horizon, 'meeting')}")
-    note = f"{figures.alone.gaining} of {many(figures.owners, 'owner')} gain by joining" if figures.owners > 1 else ""
-    table.add_row("alone, median owner", _number(figures.alone.median), note)
+    table.add_row("alone, median owner", _number(figures.alone.median), "its own model, on everybody's records")
     if figures.public is not None:
         table.add_row("public rows only", _number(figures.public.relative_fitness), f"{figures.public.rows:,} rows")
     if figures.predicted is not None:

@@ -112,16 +112,12 @@ class Findings:
     public: float | None
     alone: tuple[float, ...]
     path: tuple[tuple[int, float], ...]
+    best_model: FloatArray = field(compare=False, repr=False)
 
     @property
     def cost_of_privacy(self) -> float:
         """CoP = f(θ_L) − f(θ*)."""
         return self.fitness - self.best_fitness
-
-    @property
-    def gaining(self) -> int:
-        """How many owners do better with the joint model than with their own."""
-        return sum(self.relative < alone for alone in self.alone)
 
     @property
     def alone_median(self) -> float:
@@ -139,7 +135,8 @@ def measure(
 ) -> Findings:
     """Compare the trained model with the best one, with each owner's own and with the public one."""
     joint = Sample.join(samples)
-    best = objective.fitness(joint, minimise(objective, joint))
+    best_model = minimise(objective, joint)
+    best = objective.fitness(joint, best_model)
     public = [] if study.public_model is None else [objective.project(study.public_model)]
     models = chain([model], public, (minimise(objective, sample) for sample in samples), watch.models.values())
     relative = []
@@ -154,4 +151,5 @@ def measure(
         public=relative[1] if public else None,
         alone=tuple(relative[first : first + len(samples)]),
         path=tuple(zip(watch.models, relative[first + len(samples) :], strict=True)),
+        best_model=best_model,
     )

@@ -20,6 +20,7 @@ from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
+from copriv.owner.own_models import Centres
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.planning.few_rows import about_few_rows
@@ -35,6 +36,7 @@ from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
 from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, tell_reading
 from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
+from copriv.runtime.local_quality import OwnersAtHome, Quality, measure_quality
 from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
 from copriv.runtime.local_spec import check_request, make_spec
@@ -103,6 +105,7 @@ class LocalRun:
     job: Job
     origin: Origin
     dataset: DatasetSpending | None
+    quality: Quality
     seconds: float
 
     @property
@@ -119,6 +122,14 @@ class LocalRun:
     def public(self) -> PublicRows:
         """The rows that were taken as public."""
         return self.origin.public
+
+    @property
+    def owners_at_home(self) -> OwnersAtHome:
+        """The owners' records and the models that personal ones start from."""
+        objective, known = self.study.terms.objective(), self.study.public_model
+        centres = Centres(None if known is None else objective.project(known), self.model)
+        samples = {owner.name: owner.sample for owner in self.intake.owners}
+        return OwnersAtHome(samples, objective, centres, self.intake.dictionary.target)
 
     def close(self) -> None:
         """Let go of the ledgers."""
@@ -180,10 +191,22 @@ def run_local(job: Job) -> LocalRun:
         samples = [owner.sample for owner in intake.owners]
         count = counting(job.tell, "comparing with training alone")
         findings = measure(study.terms.objective(), samples, study, watch, model, count)
+        quality = _judge(job, intake, study, findings, model)
         stack.pop_all()
     seconds = round(time.perf_counter() - started, 3)
     job.tell(Done(len(study.trace), len(watch.refusals), str(job.folder or "")))
-    return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, seconds)
+    return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, quality, seconds)
+
+
+def _judge(job: Job, intake: Intake, study: TrainingPlan, findings: Findings, model: FloatArray) -> Quality:
+    """What models are worth, on everybody's records and on each owner's own."""
+    objective, known = study.terms.objective(), study.public_model
+    models = (model, findings.best_model, None if known is None else objective.project(known))
+    count = counting(job.tell, "judging models on each owner's own records")
+    quality = measure_quality(objective, intake.owners, intake.dictionary.target, models, count)
+    if quality.warning is not None:
+        job.tell(Warned(quality.warning))
+    return quality
 
 
 def _tell_of_shifts(job: Job, study: TrainingPlan) -> None:

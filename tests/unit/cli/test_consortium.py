@@ -134,14 +134,30 @@ def _check_verdict(copriv, tmp_path):
     same = json.loads(
         copriv("owner", "verdict", "--folder", "home-east", "--model", "learner/run/model.json", "--json").out
     )
-    assert same["joint"] == pytest.approx(verdict["joint"])
+    assert same == verdict
     shown = copriv("owner", "verdict", "--folder", "home-east").out
     assert "not private" in shown
     assert "± is two standard errors" in shown
-    assert verdict["unit"] == "squared units of 'int_rate'"
-    assert verdict["margin"] == pytest.approx(2 * verdict["standard_error"])
-    scale = json.loads((tmp_path / "learner" / "run" / "model.json").read_text())["dictionary"]["target"]["scale"]
-    assert 0 < verdict["joint"] / scale**2 < 4  # what it is in scaled units, where targets are within ±1
+    scale = joint["dictionary"]["target"]["scale"]
+    assert verdict["models"]["joint"]["rmse"] == pytest.approx(scale * verdict["losses"]["joint"] ** 0.5)
+    assert set(verdict["models"]) == {"own", "own_public", "public", "joint", "personal"}
+    _check_personal(copriv, tmp_path, verdict)
+
+
+def _check_personal(copriv, tmp_path, verdict):
+    told = _told(copriv("owner", "personalise", "--folder", "home-east", "--json"))
+    assert told["verdict"] == verdict
+    assert told["private"] is False
+    place = tmp_path / "home-east" / "personal.json"
+    assert place.stat().st_mode & 0o077 == 0
+    assert "not to be passed on" in json.loads(place.read_text())["noise"]
+    predicted = copriv("predict", "--model", place, "--data", "east.parquet", "--out", "p.csv", "--json")
+    assert json.loads(predicted.out)["personal"] is True
+    assert "neither must be passed on" in predicted.err
+    refused = copriv("owner", "verdict", "--folder", "home-east", "--model", place)
+    assert refused.code == 2
+    assert "is a personal model" in refused.err
+    assert "must not be passed on" in copriv("owner", "personalise", "--folder", "home-east").out
 
 
 def _check_status(copriv, told):

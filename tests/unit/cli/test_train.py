@@ -134,7 +134,17 @@ def test_the_privacy_statement_says_what_an_officer_asks(finished, train, copriv
 def test_a_newcomer_can_read_the_table(train):
     outcome = train("--out", "run")
     assert outcome.code == 0, outcome.err
-    for words in ("joint, private", "alone, median owner", "ε spent", "replace-one", "run folder: run", "owners gain"):
+    for words in (
+        "joint, private",
+        "alone, median owner",
+        "ε spent",
+        "replace-one",
+        "run folder: run",
+        "R²",
+        "own + public",
+        "pooled, no privacy",
+        "on their own records",
+    ):
         assert words in outcome.out
     assert "left out, web address: url" in outcome.err
 

@@ -15,7 +15,7 @@ from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.planning.advice import Advice, Adviser
 from copriv.planning.alone import Alone, Yardstick
-from copriv.planning.break_even import BreakEven, Turn, break_even, least_epsilon, least_owners
+from copriv.planning.break_even import break_even, least_epsilon, least_owners
 from copriv.planning.outline import outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
@@ -23,7 +23,6 @@ from copriv.planning.training_spec import TrainingSpec
 from copriv.records import lending_like
 from copriv.records.fit_features import fit_dictionary
 from copriv.records.target import TargetChoice
-from copriv.report.advice import explain
 from copriv.simulation.cost import Scene
 
 PUBLIC = 4000
@@ -181,10 +180,6 @@ def test_public_rows_from_elsewhere_make_nobody_join_for_certain():
 def test_whoever_sees_that_public_rows_do_not_fit_is_not_told_to_join():
     clear = Advice(Alone(1e-2, 1e-4, 2e-3), Forecast(1e-4, 1e-5, 0.0))
     assert (clear.advice, replace(clear, fits=False).advice) == ("join", "either")
-    told = explain(
-        replace(clear, fits=False), BreakEven(Turn(None, None, None), Turn(None, None, None)), Scenario([9, 9])
-    )
-    assert told.startswith("These public rows do not fit, so do not decide by them: with 2 owners")
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -197,8 +192,8 @@ def test_the_verdict_turns_at_the_break_even(loans, loss):
     found = break_even(adviser, own, who)
     turn = found.epsilon
     assert turn.perhaps <= turn.expected <= turn.certain
-    assert adviser.judge(own, who.with_largest_epsilon(1.2 * turn.expected)).gain < 1
-    assert adviser.judge(own, who.with_largest_epsilon(turn.expected / 1.2)).gain > 1
+    assert adviser.judge(own, who.with_largest_epsilon(1.2 * turn.expected)).expected_ratio < 1
+    assert adviser.judge(own, who.with_largest_epsilon(turn.expected / 1.2)).expected_ratio > 1
     assert adviser.judge(own, who.with_largest_epsilon(1.2 * turn.certain)).advice == "join"
     owners = found.owners
     assert 2 <= owners.perhaps <= owners.expected <= owners.certain
@@ -221,20 +216,3 @@ def test_break_even_points_are_found():
         assert least_owners(lambda owners, truth=truth: owners >= truth) == truth
     assert least_owners(lambda _owners: False) is None
     assert least_owners(lambda _owners: True) == 2
-
-
-@pytest.mark.parametrize(("joint", "head"), [(1e-4, "Join"), (1e-2, "Stay alone"), (1e-3, "Too close to call")])
-def test_the_words_say_what_to_do(joint, head):
-    verdict, who = Advice(Alone(1e-3, 1e-4, 2e-3), Forecast(joint, 0.2 * joint, 0.0)), Scenario((100,) * 10)
-    words = explain(verdict, BreakEven(Turn(0.1, 0.5, None), Turn(2, 4, 7)), who)
-    assert words.startswith(head)
-    assert "join if ε ≥ 0.5 (0.1 to more than 100)" in words
-    assert "join if at least 3 others of your size do (1 to 6)" in words
-    assert "public rows alone" not in words
-    nowhere = BreakEven(Turn(None, None, None), Turn(40, None, None))
-    poor = replace(verdict, alone=Alone(1e-3, 1e-4, 1e-4))
-    words = explain(poor, nowhere, Scenario((100,) * 10, (1.0,) * 9 + (0.5,), 1e-6))
-    assert "ε = 0.5 to 1, δ = 1e-06" in words
-    assert "public rows alone" in words
-    assert "do not join at any ε up to 100" in words
-    assert "may pay from 39 on" in words

@@ -1,0 +1,117 @@
+"""The models that an owner can make at home: of its own records, towards their mean, the public or the joint model.
+
+A candidate is a centre and the strength of a ridge around it (`losses.around`); the ends are no ridge at all and the
+centre as it is. A model of a kind is a weighted mean of its candidates, by how well each did on records that it was not
+fitted to: that is steadier than to take the one that happened to do best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from copriv.losses.around import STRENGTHS, Parabola, models_around
+from copriv.losses.logistic import LogisticLoss
+from copriv.losses.loss import Loss
+from copriv.losses.objective import Objective
+from copriv.losses.optimum import minimise_freely
+from copriv.losses.sample import Sample
+from copriv.losses.squared import SquaredLoss
+from copriv.vectors import FloatArray, IntArray, read_only
+
+ModelKind: TypeAlias = Literal["own", "own_public", "public", "joint", "personal"]
+
+# Candidates count by their likelihood to the power of one over this: records of an owner are not quite independent.
+_TEMPERATURE = 2.0
+# A centre as it is counts as so many candidates beforehand: it is the simplest, and needs no records to be right.
+_SIMPLEST = 20.0
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """The candidates of one kind of model: their rows in `Centres.fit_all`, and how much each counts beforehand."""
+
+    rows: IntArray
+    prior: FloatArray
+
+    @classmethod
+    def of(cls, *parts: tuple[range, float]) -> Family:
+        """Of ranges of rows, with what each of their candidates counts."""
+        rows = np.concatenate([np.asarray(rows, dtype=np.int64) for rows, _ in parts])
+        return cls(rows, np.concatenate([np.full(len(rows), weight) for rows, weight in parts]))
+
+    def weigh(self, loss: Loss, losses: FloatArray, records: int) -> FloatArray:
+        """How much candidates count after so many records, by the average losses of all there are; they add up to 1.
+
+        >>> from copriv.losses.choose import choose
+        >>> Family.of((range(3), 1.0)).weigh(choose("squared"), np.array([1.0, 1.0, 9.0]), 100).round(3).tolist()
+        [0.5, 0.5, 0.0]
+        """
+        known = losses[self.rows]
+        least = float(known.min())
+        unit = 1.0 if isinstance(loss, LogisticLoss) else 2 * max(least, _TINY)
+        weights = self.prior * np.exp(-records * (known - least) / (_TEMPERATURE * unit))
+        return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """The public and the joint model, as far as they are known."""
+
+    public: FloatArray | None = None
+    joint: FloatArray | None = None
+
+    @cached_property
+    def families(self) -> dict[ModelKind, Family]:
+        """Every kind of model, by its candidates."""
+        size, free = len(STRENGTHS), len(STRENGTHS)
+        found: dict[ModelKind, Family] = {"own": Family.of((range(size + 1), 1.0))}
+        around, first = [(range(free, free + 1), 1.0)], size + 1
+        if self.public is not None:
+            end = range(first + size, first + size + 1)
+            around.append((range(first, first + size), 1.0))
+            found["own_public"] = Family.of(*around, (end, _SIMPLEST))
+            found["public"] = Family.of((end, 1.0))
+            around.append((end, _SIMPLEST / 2))
+            first += size + 1
+        if self.joint is not None:
+            end = range(first + size, first + size + 1)
+            found["joint"] = Family.of((end, 1.0))
+            found["personal"] = Family.of(*around, (range(first, first + size), 1.0), (end, _SIMPLEST))
+        return found
+
+    @property
+    def around_joint(self) -> int:
+        """How many of the personal model's candidates are around the joint one: the last ones."""
+        return len(STRENGTHS) + 1
+
+    def fit_all(self, objective: Objective, sample: Sample) -> FloatArray:
+        """One model a row, all of these records: around their mean, without a ridge, and around each centre."""
+        loss, mean = objective.loss, mean_model(objective, sample)
+        known = Parabola.of(sample) if isinstance(loss, SquaredLoss) else None
+        free = minimise_freely(loss, objective.regularization, sample)
+        parts = [models_around(loss, sample, mean, known), free[None]]
+        for centre in (self.public, self.joint):
+            if centre is not None:
+                parts += [models_around(loss, sample, centre, known), centre[None]]
+        return np.concatenate(parts)
+
+
+def mean_model(objective: Objective, sample: Sample) -> FloatArray:
+    """The best model that predicts the same for every record, by a column that is constant; zeros if there is none.
+
+    >>> from copriv.losses.choose import choose
+    >>> rows = Sample.of_rows([[1.0, 0.5], [3.0, 0.5]], [0.2, 0.4])
+    >>> mean_model(Objective(choose("squared"), 1e-9, 10.0), rows).round(6).tolist()
+    [0.0, 0.6]
+    """
+    constant = np.flatnonzero((np.ptp(sample.columns, axis=1) == 0) & (sample.columns[:, 0] != 0))
+    theta = np.zeros(sample.parameters)
+    if constant.size:
+        rows = Sample(read_only(sample.columns[constant[-1:]]), sample.targets)
+        theta[constant[-1]] = minimise_freely(objective.loss, objective.regularization, rows)[0]
+    return theta

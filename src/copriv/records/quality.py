@@ -1,0 +1,30 @@
+"""Margins of a model and targets as they are trained on, back in the target's unit and in figures people know.
+
+Targets beyond the public bound were clipped when records were read: errors are those against the clipped ones.
+"""
+
+from __future__ import annotations
+
+from copriv.losses.metrics import Metrics, label_metrics, number_metrics
+from copriv.losses.sample import Sample
+from copriv.records.target import Target
+from copriv.vectors import FloatArray
+
+
+def metrics_of_margins(target: Target, margins: FloatArray, targets: FloatArray) -> Metrics:
+    """Of margins θᵀx against targets within ±1, or labels −1 and +1.
+
+    >>> stay = Target("stay", "number", center=5.0, scale=2.0)
+    >>> metrics_of_margins(stay, np.array([0.5, 0.0]), np.array([1.0, 0.0])).mae
+    0.5
+    """
+    predictions = target.restore(margins)
+    if target.kind == "label":
+        return label_metrics(predictions, targets > 0)
+    return number_metrics(predictions, target.center + target.scale * targets)
+
+
+def metrics_of_model(target: Target, sample: Sample, theta: FloatArray) -> Metrics:
+    """Of a model on the records of a sample that have a usable target."""
+    used = sample.usable()
+    return metrics_of_margins(target, theta @ used.columns, used.targets)
