@@ -33,6 +33,7 @@ OPTIONAL = {
     "planning",
     "prototype",
     "shift",
+    "unshifted",
     "verdicts",
     "wide",
     "yardstick",

@@ -29,16 +29,16 @@ class Reading:
     skip: Annotated[
         list[str] | None, option("--skip", DATA, "Leave this column out, as one that gives the target away. Repeat it.")
     ] = None
-    ordinal: Annotated[bool, option("--ordinal", DATA, "Number the sorted categories of a text target 1, 2, 3 …")] = (
-        False
-    )
+    ordinal: Annotated[bool, option("--ordinal", DATA, "Number the categories of a text target 1, 2, 3 …")] = False
     positive_above: Annotated[
         float | None, option("--positive-above", DATA, "For the logistic loss: targets above this are positive.")
     ] = None
     positive: Annotated[
         str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
     ] = None
-    features: Annotated[int, option("--features", DATA, "Principal components to keep.")] = 10
+    features: Annotated[
+        str, option("--features", DATA, "How many components, or which features: pls:10+score, all …", "N|SPEC")
+    ] = "10"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +71,7 @@ class MachineOptions:
     memory: Annotated[
         str | None, option("--memory", DATA, "Read larger records anew for every answer (default: half).", "2GiB")
     ] = None
-    dask: Annotated[str | None, option("--dask", DATA, "Your own Dask cluster helps to read: ADDRESS, or local.")] = (
-        None
-    )
+    dask: Annotated[str | None, option("--dask", DATA, "Your Dask cluster helps to read: ADDRESS, or local.")] = None
 
     def machine(self) -> Machine:
         """The same, for whoever reads."""
@@ -134,17 +132,9 @@ class Promising:
     """What owners promise about any one record (replace-one)."""
 
     epsilon: Annotated[
-        str,
-        option(
-            "--epsilon",
-            PRIVACY,
-            "What each owner promises about any one record: one number, or one an owner.",
-            "E[,E…]",
-        ),
+        str, option("--epsilon", PRIVACY, "Promised about any one record: a number, or one an owner.", "E[,E…]")
     ] = "1"
-    delta: Annotated[float, option("--delta", PRIVACY, "0 for pure epsilon (Laplace); above 0 for Gaussian noise.")] = (
-        0.0
-    )
+    delta: Annotated[float, option("--delta", PRIVACY, "0 for pure epsilon (Laplace); above: Gaussian noise.")] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

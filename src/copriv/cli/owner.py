@@ -269,7 +269,7 @@ def personalise(options: _Personalise) -> None:
 
     home = OwnerWorkspace(options.folder)
     with narrated() as tell:
-        found, told = make_personal(home, joint_model(home, options.model), options.folds, tell)
+        found, told = make_personal(home, joint_model(home, options.model), options.folds, tell, options.machine())
     place = keep_personal(home, found.theta, options.out)
     shown = {"model": str(place), "around_joint": found.around_joint, "verdict": told, "private": False}
     say(shown, personal_lines(told, found.around_joint, place), as_json=options.as_json)

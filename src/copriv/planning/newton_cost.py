@@ -54,8 +54,23 @@ def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) 
     chooses = protection.second_moments is not None and start.size <= MOST_PARAMETERS
     plan = (menu_prediction if chooses else newton_prediction)(scene, protection, start)
     rule = (menu_rule if chooses else _rule)(scene, protection, start, plan)
+    return _costs(rule, scene, protection, plan, (runs, seed)), plan
+
+
+def fixed_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:
+    """The same with answers of one price, as many as the public rows recommend."""
+    start = minimise(scene.objective, scene.public)
+    plan = newton_prediction(scene, protection, start)
+    return _costs(_rule(scene, protection, start, plan), scene, protection, plan, (runs, seed)), plan
+
+
+def _costs(
+    rule: AnyRule[Any], scene: Scene, protection: Protection, plan: NewtonPrediction, chance: tuple[int, int]
+) -> FloatArray:
+    """ψ of every run; `chance` is how many, and their seed."""
+    runs, seed = chance
     states = simulate_rule(rule, scene, protection, clip=plan.clip, answers=plan.answers, runs=runs, seed=seed)
-    return np.asarray([scene.psi(rule.model(state)) for state in states]), plan
+    return np.asarray([scene.psi(rule.model(state)) for state in states])
 
 
 def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AdaptiveNewton:
