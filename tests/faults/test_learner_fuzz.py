@@ -294,8 +294,10 @@ def test_a_liar_behind_a_real_broker_says_a_thousand_things(tmp_path):
 def _spoiled(desk, owner, hearsay):
     from dataclasses import replace
 
+    from copriv.transport.nats_owner import at_once
+
     def handle(data):
         reply = owner.handle(data)
         return hearsay.reply(msgspec.msgpack.decode(reply)) if data else reply
 
-    return replace(desk, handle=handle)
+    return replace(desk, handle=at_once(handle))
