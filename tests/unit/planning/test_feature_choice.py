@@ -16,8 +16,10 @@ from copriv.planning.feature_choice import WeighedFeatures, choose_features, tak
 from copriv.planning.outline import wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import TrainingSpec
+from copriv.records.boosting import FOLDS, Boosting, folds_of
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
+from copriv.records.public_cells import PublicCells
 from copriv.records.target import TargetChoice
 from copriv.runtime.events import silent
 from copriv.runtime.local_load import Held, Sources, read_records
@@ -84,8 +86,23 @@ def test_a_coin_toss_takes_the_fewest(seed):
     table = pl.DataFrame({f"x{k}": chance.normal(size=200) for k in range(6)} | {"y": chance.normal(size=200)})
     found = choose(table, Scenario([2000] * 5), rows=PublicRows)
     assert len(found.weighed) > 2
+    assert all(each.predicted.explained < 0.02 for each in found.weighed)
     assert found.taken is found.weighed[0]
     assert str(found.taken.spec) == "pls:3"
+
+
+def test_scores_that_have_seen_the_fold_are_flattered(monkeypatch):
+    """The broken twin of the coin toss: scores of the other rows by trees that know the targets of the fold."""
+    chance = np.random.default_rng(2)
+    table = pl.DataFrame({f"x{k}": chance.normal(size=200) for k in range(6)} | {"y": chance.normal(size=200)})
+
+    def leaking(self):
+        folds, known = folds_of(self.usable), self.boosting
+        return tuple(Boosting(known.trees, known.out_of_fold[folds != fold]) for fold in range(FOLDS))
+
+    monkeypatch.setattr(PublicCells, "_boosted_without", property(leaking))
+    found = choose(table, Scenario([2000] * 5), rows=PublicRows)
+    assert str(found.taken.spec) == "all+score"
 
 
 def _weighed(parameters, losses, psi):
