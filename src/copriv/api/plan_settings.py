@@ -222,7 +222,8 @@ def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSetti
     """Refuse a setting that says something else than the study."""
     given: dict[str, object] = {**settings, "target": target}
     for name, value in settled_by(terms, dictionary).items():
-        if given.get(name) is not None and given[name] != value:
+        # A number of features may be written as text.
+        if given.get(name) is not None and given[name] != value and str(given[name]) != str(value):
             option = f"--{name.replace('_', '-')}"
             raise BadInput(
                 f"{option} is {given[name]}, and the study says {value}",
