@@ -78,7 +78,8 @@ class WeighedFeatures:
         """The features and what they should explain."""
         share, name = self.predicted.explained, "R²" if self.public.log_loss is None else "log-loss explained"
         told = "–" if share is None or not math.isfinite(share) else f"{share:.3f}"
-        return f"{self.spec} ({self.parameters - 1} features): {name} {told}"
+        count = f"{self.parameters - 1} feature{'' if self.parameters == 2 else 's'}"
+        return f"{self.spec} ({count}): {name} {told}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -116,8 +117,10 @@ class FeatureChoice:
     @property
     def notices(self) -> tuple[str, ...]:
         """What was chosen, what came second, and what could not be."""
-        second = "" if self.runner_up is None else f"; the runner-up is {self.runner_up.words}"
-        said = f"features chosen by the loss predicted from public rows: {self.taken.words}{second}"
+        said, second = f"features chosen by the loss predicted from public rows: {self.taken.words}", self.runner_up
+        if second is not None:
+            chance = ", better by no more than chance" if second.predicted_loss < self.taken.predicted_loss else ""
+            said += f"; the runner-up{chance}, is {second.words}" if chance else f"; the runner-up is {second.words}"
         names = ", ".join(map(str, self.too_long))
         few = f"not compared, because the smallest owner has too few records for them: {names}"
         return (said, few) if self.too_long else (said,)
