@@ -141,7 +141,7 @@ def forecast(
     (True, 'newton')
     """
     require_known(settings, PlanSettings, "forecast")
-    known = read_public(public, target, settings)
+    known = read_public(public, target, settings, scenario)
     _require_own_models(known.evidence.view, scenario)
     candidate = choose(known.outline(scenario))
     view = known.evidence.view

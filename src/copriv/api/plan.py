@@ -18,6 +18,7 @@ from copriv.learner.public_rows import public_rows_beside, write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
+from copriv.planning.feature_choice import FeatureChoice
 from copriv.planning.outline import Study, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, rank
@@ -64,6 +65,7 @@ class Plan:
         dictionary: how records become features.
         public: the public rows, as numbers.
         summary: what owners are told of them, to compare their own with; None if there are too few.
+        features: which features were compared, and why these were taken; None if they were named.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
@@ -77,6 +79,7 @@ class Plan:
     dictionary: Dictionary
     public: Sample
     summary: PublicSummary | None = None
+    features: FeatureChoice | None = None
 
     @property
     def best(self) -> Candidate:
@@ -107,7 +110,8 @@ class Plan:
         """The terms, what is predicted, and every candidate, as plain values."""
         about = {"terms": self.terms.digest(), "predicted": self.predicted, "weakness": self.weakness}
         shown = [candidate.to_dict() for candidate in self.candidates]
-        found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown}
+        chosen = {} if self.features is None else {"feature_choice": self.features.to_dict()}
+        found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | chosen
         return found
 
     def to_polars(self) -> pl.DataFrame:
@@ -144,7 +148,7 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
     if settings.get("study") is not None:
         raise BadInput("a plan under a study that is agreed", remedy="ask forecast about it", value=settings["study"])
     settled: Any = {name: value for name, value in settings.items() if name not in _OF_STUDY}
-    known = read_public(public, target, settled)
+    known = read_public(public, target, settled, scenario)
     candidates = rank(known.outline(scenario))
     summary = known.summary()
     terms = _terms(known, scenario, candidates[0], settings, public)
@@ -152,7 +156,7 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
         terms = msgspec.structs.replace(terms, summary=dictionary_digest(summary))
     if terms.evaluations:
         candidates = (_with_evaluations(known, terms, candidates[0], scenario), *candidates[1:])
-    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample, summary)
+    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample, summary, known.choice)
 
 
 def require_new_study(path: Path) -> None:

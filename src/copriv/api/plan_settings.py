@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -18,15 +18,18 @@ from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
+from copriv.planning.feature_choice import FeatureChoice, choose_features
 from copriv.planning.from_terms import settled_by
-from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of
+from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of, wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sensible
 from copriv.protocol.public_summary import PublicSummary, summarise
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, Dictionary
+from copriv.records.feature_spec import FeatureSpec
 from copriv.records.file_format import FileFormat, parse_format
+from copriv.records.fit_features import PublicRows
 from copriv.records.load import load_public, take_public
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
@@ -38,7 +41,7 @@ class PlanSettings(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …
+        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …, or auto
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
@@ -89,6 +92,7 @@ class PublicStudy:
     spec: TrainingSpec
     agreed: Terms | None
     notices: tuple[str, ...]
+    choice: FeatureChoice | None = None
 
     @property
     def study(self) -> Study:
@@ -105,8 +109,13 @@ class PublicStudy:
         return outline_of(scenario, self.evidence, self.spec, self.study)
 
 
-def read_public(public: Table, target: str | None, settings: PlanSettings) -> PublicStudy:
-    """The public rows, reduced by features that are fitted on them, or by those of a study."""
+def read_public(
+    public: Table, target: str | None, settings: PlanSettings, scenario: Scenario | None = None
+) -> PublicStudy:
+    """The public rows, reduced by features that are fitted on them, or by those of a study.
+
+    Features that are left open (`auto`) are chosen for the owners of the scenario.
+    """
     spec = spec_of(settings)
     if settings.get("study") is not None:
         return _read_under_study(public, target, settings, spec)
@@ -118,8 +127,24 @@ def read_public(public: Table, target: str | None, settings: PlanSettings) -> Pu
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
     choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
-    dictionary, sample, notices = take_public(table, choice, settings.get("features", 10), skip=skip)
-    return PublicStudy(dictionary, gather_evidence(sample, spec), spec, None, notices)
+    found: list[FeatureChoice] = []
+    choose = None if scenario is None else _choosing(scenario, spec, found)
+    dictionary, sample, about = take_public(table, choice, settings.get("features", 10), skip=skip, choose=choose)
+    notices = (*(notice for each in found for notice in each.notices), *about)
+    evidence = gather_evidence(sample, spec)
+    return PublicStudy(dictionary, evidence, spec, None, notices, found[0] if found else None)
+
+
+def _choosing(
+    scenario: Scenario, spec: TrainingSpec, found: list[FeatureChoice]
+) -> Callable[[PublicRows], FeatureSpec]:
+    """Chooses features for the owners of a scenario, and keeps what it has found."""
+
+    def choose(rows: PublicRows) -> FeatureSpec:
+        found.append(choose_features(rows, scenario.records, wishes_in(scenario, spec)))
+        return found[-1].taken.spec
+
+    return choose
 
 
 def spec_of(settings: PlanSettings) -> TrainingSpec:
@@ -197,7 +222,8 @@ def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSetti
     """Refuse a setting that says something else than the study."""
     given: dict[str, object] = {**settings, "target": target}
     for name, value in settled_by(terms, dictionary).items():
-        if given.get(name) is not None and given[name] != value:
+        # A number of features may be written as text.
+        if given.get(name) is not None and given[name] != value and str(given[name]) != str(value):
             option = f"--{name.replace('_', '-')}"
             raise BadInput(
                 f"{option} is {given[name]}, and the study says {value}",

@@ -134,7 +134,7 @@ def verdict(
     (True, 'alike')
     """
     require_known(settings, PlanSettings, "verdict")
-    known = read_public(public, target, settings)
+    known = read_public(public, target, settings, scenario)
     _require_rows(known)
     own = load_owner(as_lazy(mine, format_of(settings)), known.dictionary, tell=tell).sample
     judged = own.usable()
@@ -147,6 +147,7 @@ def verdict(
     found = by_home.judge(model, joined)
     turning = break_even(by_home, model, joined)
     told = _tell(found, turning, joined, (model, own.records, fit))
+    told.caveats.extend(() if known.choice is None else known.choice.notices)
     return Verdict(joined, adviser.joint(joined), found.psi, turning, told, fit, found)
 
 

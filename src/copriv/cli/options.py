@@ -37,7 +37,7 @@ class Reading:
         str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
     ] = None
     features: Annotated[
-        str, option("--features", DATA, "How many components, or which features: pls:10+score, all …", "N|SPEC")
+        str, option("--features", DATA, "How many components, or which features: pls:10+score, all, auto …", "N|SPEC")
     ] = "10"
 
 

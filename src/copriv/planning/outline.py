@@ -148,16 +148,20 @@ def evidence_for(terms: Terms, public: Sample) -> PublicEvidence:
     return PublicEvidence(public, objective, minimise_freely(objective.loss, terms.regularization, public))
 
 
-def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> Outline:
-    """A search for the owners of a scenario; without a dictionary, one that ends in no study."""
-    study = study or Study()
-    settled = replace(
+def wishes_in(scenario: Scenario, spec: TrainingSpec) -> TrainingSpec:
+    """What is settled, with what the owners of a scenario promise."""
+    return replace(
         spec,
         guarantees=scenario.guarantees,
         rates=None if scenario.rates is None else tuple(scenario.rates),
         accountant=scenario.accountant,
         heterogeneity=scenario.heterogeneity,
     )
+
+
+def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec, study: Study | None = None) -> Outline:
+    """A search for the owners of a scenario; without a dictionary, one that ends in no study."""
+    study, settled = study or Study(), wishes_in(scenario, spec)
     if study.dictionary is not None:
         return replace(draft_outline(study.dictionary, evidence, scenario.records, settled), agreed=study.terms)
     require_sensible(settled)

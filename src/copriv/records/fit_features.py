@@ -59,7 +59,9 @@ class PublicRows:
         spec = FeatureSpec.parse(features)
         if spec.auto:
             raise BadInput(
-                "features auto: nobody has chosen yet", remedy="name them: 10, all, pls:10+score", value="auto"
+                "features auto: there is no plan here that chooses them",
+                remedy="name them: 10, all, pls:10+score",
+                value="auto",
             )
         fitted = self._fit_codes(spec.codes) if spec.codes else self._cells(spec).fit(spec)
         return replace(fitted, notices=(*fitted.notices, *_about_variety(self.target, self.targets)))

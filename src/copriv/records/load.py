@@ -27,6 +27,8 @@ from copriv.records.target import TargetChoice
 from copriv.records.unread import describe_unseen
 from copriv.vectors import FloatArray, IntArray
 
+# From public rows, and the name and size of each owner, to features.
+Choose = Callable[[PublicRows, Sequence[tuple[str, int]]], FeatureSpec]
 _MOST_SHOWN = 6
 
 
@@ -104,6 +106,7 @@ def load_consortium(
     order: IntArray | None = None,
     dictionary: Dictionary | None = None,
     tell: Callable[[int, int], None] = lambda _done, _total: None,
+    choose: Choose | None = None,
 ) -> Intake:
     """Read, reduce and divide a table.
 
@@ -114,6 +117,7 @@ def load_consortium(
         order: a permutation of the rows, to shuffle them before anything else.
         dictionary: one that is agreed already, instead of one fitted on public rows.
         tell: is told how many rows of how many are read.
+        choose: chooses features where the plan leaves them to it (`auto`), by the public rows and owners' sizes.
     """
     require_columns(table, plan.named())
     rows = count_rows(table)
@@ -124,7 +128,8 @@ def load_consortium(
     fitted: Fitted | None = None
     if dictionary is None:
         known = parts.public if plan.header else _filled(parts.public, plan.named())
-        fitted = PublicRows(known, plan.target, skip=plan.not_features()).fit(plan.features)
+        public_rows = PublicRows(known, plan.target, skip=plan.not_features())
+        fitted = public_rows.fit(_settle_features(table, plan, public_rows, parts.private, choose))
         dictionary = fitted.dictionary
     require_columns(table, dictionary.required_columns())
     features, targets, names, unseen = _reduce(table, dictionary, plan.partition.column, rows, tell)
@@ -134,22 +139,31 @@ def load_consortium(
     _require_enough(kept, dictionary)
     before = (*parts.notices, *_about_fit(fitted), *_about_target(dictionary))
     after = (*describe_unseen(unseen), *_about_rows(small, names, private))
-    public_rows = fitted.public if fitted else _public_sample(parts.public, dictionary)
+    known_rows = fitted.public if fitted else _public_sample(parts.public, dictionary)
     places = [(share.name, private[share.rows]) for share in kept]
     owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
     used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
-    return Intake(dictionary, public_rows, owners, (*before, *_about_use(used), *after))
+    return Intake(dictionary, known_rows, owners, (*before, *_about_use(used), *after))
 
 
 def take_public(
-    table: pl.LazyFrame, target: TargetChoice, features: FeatureSpec | str | int, *, skip: Sequence[str] = ()
+    table: pl.LazyFrame,
+    target: TargetChoice,
+    features: FeatureSpec | str | int,
+    *,
+    skip: Sequence[str] = (),
+    choose: Callable[[PublicRows], FeatureSpec] | None = None,
 ) -> tuple[Dictionary, Sample, tuple[str, ...]]:
-    """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it."""
+    """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it.
+
+    `choose` chooses features that are left to it (`auto`).
+    """
     require_columns(table, [target.name])
     public = collect(table)
     if public.is_empty():
         raise BadTable("the public table has no rows", remedy="give one that has", value=0)
-    fitted = PublicRows(public, target, skip=skip).fit(features)
+    rows, wanted = PublicRows(public, target, skip=skip), FeatureSpec.parse(features)
+    fitted = rows.fit(choose(rows) if wanted.auto and choose is not None else wanted)
     return fitted.dictionary, fitted.public, (*_about_fit(fitted), *_about_target(fitted.dictionary))
 
 
@@ -232,6 +246,30 @@ def _public_rows(plan: LoadSpec, rows: int, *, agreed: bool) -> int:
             value=wanted,
         )
     return wanted
+
+
+def _settle_features(
+    table: pl.LazyFrame, plan: LoadSpec, rows: PublicRows, private: IntArray, choose: Choose | None
+) -> FeatureSpec:
+    """Those that are wanted; where that is left open, what is chosen for owners of the sizes that there are.
+
+    Sizes follow from who owns which rows, and from nothing else that the rows hold.
+    """
+    wanted = FeatureSpec.parse(plan.features)
+    if not wanted.auto or choose is None:
+        return wanted
+    names = None if plan.partition.column is None else _owner_names(table, plan.partition.column)
+    shares = divide(plan.partition, None if names is None else names.take(private), private.size)
+    kept, _ = keep_large(shares, plan.partition.min_records)
+    return choose(rows, [(share.name, share.rows.size) for share in kept])
+
+
+def _owner_names(table: pl.LazyFrame, column: str) -> Names:
+    """The owner of every row, and nothing else of it."""
+    codes, places = np.full(count_rows(table), NAMELESS, dtype=np.int32), dict[str, int]()
+    for span, batch in read_batches(table, [column], lambda _done, _total: None):
+        codes[span] = number_names(batch.select(text(column, batch.schema[column])).to_series(), places)
+    return Names(tuple(places), codes)
 
 
 def _reduce(

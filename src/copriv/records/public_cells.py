@@ -99,15 +99,18 @@ class PublicCells:
     def folds(self, spec: FeatureSpec) -> Iterator[tuple[Sample, Sample]]:
         """Of each fold, features of the other rows fitted on these, and of its own rows by the same features.
 
-        For cross-validation: components and leaves look better on the rows they are fitted on than on new ones. The
-        public score is out of fold anyway and is not fitted again. Rows without a target are left out.
+        For cross-validation: components and leaves look better on the rows they are fitted on than on new ones. So do
+        scores: those of the other rows are out of fold among themselves, because trees that have seen the fold's own
+        rows tell of their targets. Rows without a target are left out.
         """
         rows = np.flatnonzero(self._known)
         of_row = folds_of(rows.size)
         for fold in range(FOLDS):
             others, own = of_row != fold, of_row == fold
-            fitted = self._part(rows[others], others, spec).fit(spec)
-            features = self._part(rows[own], own, spec)._rows_by(fitted.dictionary)  # noqa: SLF001
+            known = self._boosted_without[fold] if spec.score else None
+            fitted = replace(self._part(rows[others]), boosted=known).fit(spec)
+            scores = Boosting(self.boosting.trees, self.boosting.out_of_fold[own]) if spec.score else None
+            features = replace(self._part(rows[own]), boosted=scores)._rows_by(fitted.dictionary)  # noqa: SLF001
             yield fitted.public, Sample.of_rows(features, self.targets[rows[own]])
 
     def with_hinges(self) -> PublicCells:
@@ -182,10 +185,15 @@ class PublicCells:
     def _standardised(self) -> FloatArray:
         return (self.cells - self._means) * self._scales
 
-    def _part(self, rows: IntArray, chosen: npt.NDArray[np.bool_], spec: FeatureSpec) -> PublicCells:
-        """Some of the rows with a target."""
-        known = Boosting(self.boosting.trees, self.boosting.out_of_fold[chosen]) if spec.score else None
-        return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=known)
+    @cached_property
+    def _boosted_without(self) -> tuple[Boosting, ...]:
+        """Of each fold, trees and scores of the other rows that have never seen its own."""
+        rows = np.flatnonzero(self._known)
+        return tuple(self._part(rows[folds_of(rows.size) != fold]).boosting for fold in range(FOLDS))
+
+    def _part(self, rows: IntArray) -> PublicCells:
+        """Some of the rows with a target, with trees of their own."""
+        return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None)
 
     def _scores_by(self, dictionary: Dictionary) -> FloatArray:
         """Features of every row before they are bounded, a public score out of fold."""

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from copriv.planning.candidate import Candidate
+from copriv.planning.feature_choice import FeatureChoice
 from copriv.planning.scenario import Scenario
 from copriv.protocol.terms import Terms
 from copriv.report.sentence import many
@@ -18,8 +19,15 @@ _NOT_NAMED = "not named"
 _HEADINGS = ("rule", "noise", "answers", "clip", "step", "ψ forecast", "95 % of trainings")
 
 
-def show_plan(terms: Terms, candidates: Sequence[Candidate], scenario: Scenario, place: Path, console: Console) -> None:
-    """Print what was written, and what each way should cost."""
+def show_plan(
+    terms: Terms,
+    candidates: Sequence[Candidate],
+    scenario: Scenario,
+    place: Path,
+    console: Console,
+    features: FeatureChoice | None = None,
+) -> None:
+    """Print what was written, what each way should cost, and the features that were compared."""
     epsilon = f"ε = {terms.epsilon:g}" if terms.epsilon else f"ε = {_epsilons(scenario)}, each its own"
     lines = (
         f"the study {terms.name!r} is in {place}; its terms are {terms.digest()}",
@@ -29,6 +37,7 @@ def show_plan(terms: Terms, candidates: Sequence[Candidate], scenario: Scenario,
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",
     )
     _say(lines, console)
+    _say(() if features is None else _trade(features), console)
     console.print(_table(candidates, scenario))
     _say((*candidates[0].forecast.caveats, *_of_shifts(candidates[0])), console, before="note: ")
     if len(candidates) > 1:
@@ -72,6 +81,12 @@ def _cells(way: Candidate) -> tuple[str, ...]:
     step = "–" if way.step is None else f"{way.step:.3g}"
     numbers = (str(way.answers), f"{way.clip:.3g}", step, f"{way.relative_fitness:.2e}", _short(low, high))
     return way.rule, way.mechanism, *numbers
+
+
+def _trade(choice: FeatureChoice) -> tuple[str, ...]:
+    """The features that were compared, one a line, and what was chosen."""
+    compared = tuple(f"  features  {each.words} predicted, ψ {each.relative_fitness:.2g}" for each in choice.weighed)
+    return (*compared, *choice.notices)
 
 
 def _of_shifts(way: Candidate) -> tuple[str, ...]:

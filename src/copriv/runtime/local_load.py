@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,15 +12,19 @@ import polars as pl
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.planning.feature_choice import choose_features
 from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like
 from copriv.records.dictionary import Dictionary
-from copriv.records.load import Intake, LoadSpec, load_consortium
+from copriv.records.feature_spec import FeatureSpec
+from copriv.records.fit_features import PublicRows
+from copriv.records.load import Choose, Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
 from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
 from copriv.runtime.events import Note, Progress, Tell, counting
-from copriv.runtime.local_request import Loading, loading_of
+from copriv.runtime.local_request import Loading, TrainRequest, loading_of
+from copriv.runtime.local_spec import spec_for
 from copriv.vectors import IntArray
 
 SYNTHETIC_OWNERS = 10
@@ -99,8 +103,28 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     else:
         table = _open(loading, sources, agreed, notes, count)
         order = shuffled_rows(count_rows(table), loading.rows_seed) if loading.shuffle else None
-    intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count)
+    choose = _choosing(loading, tell, notes)
+    intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count, choose=choose)
     return replace(intake, notices=(*notes, *intake.notices))
+
+
+def _choosing(loading: Loading, tell: Tell, notes: list[str]) -> Choose:
+    """Chooses features for what owners promise, and notes what it has chosen."""
+
+    def choose(rows: PublicRows, owners: Sequence[tuple[str, int]]) -> FeatureSpec:
+        if not isinstance(loading, TrainRequest):
+            raise BadInput(
+                "features auto, and nobody has said what owners promise",
+                remedy="train, which knows epsilon, or name the features: 10, all, pls:10+score",
+                value="auto",
+            )
+        names, sizes = zip(*owners, strict=True)
+        stage = counting(tell, "comparing features on the public rows")
+        found = choose_features(rows, sizes, spec_for(loading, names), stage)
+        notes.extend(found.notices)
+        return found.taken.spec
+
+    return choose
 
 
 def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
@@ -139,7 +163,9 @@ def shuffled_rows(rows: int, seed: int) -> IntArray:
 def _key(loading: Loading) -> bytes:
     """What a reading depends on, the files' state included."""
     labels = "logistic" if loading.loss == "logistic" else ""
-    plain = msgspec.structs.replace(loading_of(loading), loss=labels)
+    # Features that are left open depend on what is promised, too.
+    auto = FeatureSpec.parse(loading.features).auto
+    plain = loading if auto else msgspec.structs.replace(loading_of(loading), loss=labels)
     files = [path.stat() for path in (loading.data, loading.public, loading.dictionary) if path and path.exists()]
     return msgspec.json.encode((plain, [(file.st_size, file.st_mtime_ns, file.st_ino) for file in files]), enc_hook=str)
 

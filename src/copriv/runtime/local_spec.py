@@ -19,7 +19,11 @@ from copriv.runtime.schedule_file import read_trace
 
 def make_spec(request: TrainRequest, intake: Intake) -> TrainingSpec:
     """The user's wishes about privacy and learning."""
-    names = [owner.name for owner in intake.owners]
+    return spec_for(request, [owner.name for owner in intake.owners])
+
+
+def spec_for(request: TrainRequest, names: Sequence[str]) -> TrainingSpec:
+    """The same for owners that are known by their names only."""
     return TrainingSpec(
         rule=_rule(request),
         guarantees=tuple(Guarantee.of(epsilon, request.delta) for epsilon in _epsilons(request, names)),

@@ -86,7 +86,8 @@ def _require_agreement(options: TrainRequest, study: StudyFile, given: tuple[str
         if words is None and name not in settled:
             continue
         value = getattr(options, name)
-        if name not in settled or value != settled[name]:
+        # A number of features may be written as text.
+        if name not in settled or (value != settled[name] and str(value) != str(settled[name])):
             option = f"--{name.replace('_', '-')}"
             raise BadInput(
                 f"{option} is {value}, and {words or f'the study says {settled[name]}'}",

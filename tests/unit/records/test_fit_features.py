@@ -260,7 +260,7 @@ def test_a_column_that_gives_the_target_away_is_named(choice, words):
 @pytest.mark.parametrize(
     ("frame", "spec", "message"),
     [
-        (make_frame(), "auto", "nobody has chosen"),
+        (make_frame(), "auto", "no plan here that chooses"),
         (make_frame(60), "leaves:50", "features, and 60 public rows"),
         (make_frame(40), "score", "too few to grow trees"),
         (make_frame().with_columns(rate=pl.lit(3.0)), "pls:2", "is 3 in every public row"),
