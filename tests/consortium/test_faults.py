@@ -18,7 +18,7 @@ from copriv.transport.authority import identity_of, issue_client, make_authority
 from copriv.transport.certificates import require_valid
 from copriv.transport.credentials import write_credentials
 from copriv.transport.link import Unwelcome
-from copriv.transport.nats_owner import Dismissed
+from copriv.transport.nats_owner import Dismissed, at_once
 
 
 def spent_once(owners, log):
@@ -110,7 +110,7 @@ def test_garbage_is_refused_reported_and_survived(tmp_path):
         for name in NAMES[:-1]:
             crowd.enter(make_owner(name))
         liar = make_owner("west")
-        desk = replace(rehearsal.desk_of(rehearsal.Guest(liar, RECORDS), TERMS), handle=_garbage(liar))
+        desk = replace(rehearsal.desk_of(rehearsal.Guest(liar, RECORDS), TERMS), handle=at_once(_garbage(liar)))
         crowd.enter(liar, desk=desk)
         with rehearsal.learner_of(quarters, TERMS) as learner:
             course = Course(tmp_path, learner)

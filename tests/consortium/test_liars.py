@@ -25,6 +25,7 @@ from copriv.protocol.wire import decode_query, decode_reply, encode
 from copriv.report.event_words import words_of
 from copriv.runtime import learner_training, rehearsal
 from copriv.runtime.learner_training import Trainer
+from copriv.transport.nats_owner import at_once
 
 HONEST, LIAR = NAMES[:-1], NAMES[-1]
 # Long enough for the liar to be met three times: the chance that it is not is below 1e-8.
@@ -44,7 +45,7 @@ class Scene:
         rate = 0.0 if self.terms.clock == "always" else 500.0 if name == LIAR else 5.0
         desk = rehearsal.desk_of(rehearsal.Guest(self.owners[name], RECORDS, rate), self.terms)
         hello = msgspec.structs.replace(desk.hello, **hello)
-        return replace(desk, handle=handle or self._remember(name), hello=hello)
+        return replace(desk, handle=at_once(handle or self._remember(name)), hello=hello)
 
     def _remember(self, name):
         def handle(data):
