@@ -134,8 +134,8 @@ def test_what_cannot_be_read_is_counted_and_said(copriv, quick, tmp_path):
     outcome = copriv("predict", "--model", model, "--data", "new.csv", "--json")
     told = json.loads(outcome.out)
     assert told["unread"] == [
-        {"column": "age", "missing": 1, "unreadable": 1, "unseen": 0},
-        {"column": "grade", "missing": 0, "unreadable": 0, "unseen": 2},
+        {"column": "age", "missing": 1, "unreadable": 1, "unseen": 0, "other": False},
+        {"column": "grade", "missing": 0, "unreadable": 0, "unseen": 2, "other": False},
     ]
     for words in ("age: 1 cells that cannot be read, 1 missing", "grade: 2 cells of a category", "public median"):
         assert words in outcome.err

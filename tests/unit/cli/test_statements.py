@@ -233,7 +233,7 @@ def test_the_statement_of_a_study_names_it_and_its_public_rows(copriv, loans, tm
     assert statement["public"]["words"] == words
     assert statement["public"]["rows_of_this_very_file"]
     assert "other studies" in statement["about"]
-    assert any("model.json holds their means" in each for each in statement["not_protected"])
+    assert any("model.json holds what was fitted on them" in each for each in statement["not_protected"])
     assert statement["deployment"]["privacy_loss"]["privacy_unit"] == "record"
     assert statement["deployment"]["product"]["name"] == "first"
     assert "receipt" not in json.dumps(statement)
