@@ -13,7 +13,7 @@ def test_synthetic_banks_over_a_grid(copriv, tmp_path, rendered):
     outcome = copriv("sweep", *arguments)
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
-    assert told["varied"] == {"epsilon": [0.5, 1.0, 10.0], "features": [3, 5]}
+    assert told["varied"] == {"epsilon": [0.5, 1.0, 10.0], "features": ["3", "5"]}
     assert [(row["epsilon"], row["features_used"]) for row in told["rows"]] == [
         (epsilon, features) for epsilon in (0.5, 1.0, 10.0) for features in (3, 5)
     ]
