@@ -139,7 +139,7 @@ def test_a_learner_that_is_careless_is_caught(tmp_path, monkeypatch, twin):
     else:
         monkeypatch.setattr(learner_training, "rebuild", lambda rule, _names, _answers: rule.begin())
     with consortium(tmp_path) as (scene, learner, crowd, _):
-        _enter(scene, crowd, "just outside" if twin == "no demands" else "1e308", after=2)
+        _enter(scene, crowd, "just outside" if twin == "no demands" else "1e308", after=8)
         scene.train(learner, NAMES)
     assert scene.findings(expelled=[LIAR])
 

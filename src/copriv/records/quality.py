@@ -14,6 +14,7 @@ from copriv.vectors import FloatArray
 def metrics_of_margins(target: Target, margins: FloatArray, targets: FloatArray) -> Metrics:
     """Of margins θᵀx against targets within ±1, or labels −1 and +1.
 
+    >>> import numpy as np
     >>> stay = Target("stay", "number", center=5.0, scale=2.0)
     >>> metrics_of_margins(stay, np.array([0.5, 0.0]), np.array([1.0, 0.0])).mae
     0.5
