@@ -50,7 +50,7 @@ class Forecast:
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton").rule
+    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton", features=1).rule
     'newton'
     """
 
@@ -146,7 +146,7 @@ def forecast(
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> found = forecast(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> found = forecast(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton", features=1)
     >>> low, high = found.interval
     >>> low < found.relative_fitness < high, found.rule
     (True, 'newton')

@@ -73,7 +73,7 @@ class Plan:
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton").terms.rule
+    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton", features=1).terms.rule
     'newton'
     """
 
@@ -154,7 +154,7 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> found = plan(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> found = plan(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton", features=1)
     >>> found.best.rule, found.predicted < 1
     ('newton', True)
     """

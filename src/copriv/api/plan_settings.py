@@ -19,6 +19,7 @@ from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
+from copriv.planning.default_features import features_for
 from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
 from copriv.planning.feature_choice import FeatureChoice, choose_features
 from copriv.planning.feature_trade import Traded, trade
@@ -39,7 +40,6 @@ from copriv.records.load_notices import about_public
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
-from copriv.runtime.local_request import DEFAULT_FEATURES
 
 
 class PlanSettings(TypedDict, total=False):
@@ -47,7 +47,7 @@ class PlanSettings(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …, or auto
+        features: which features: auto (the default: the plan chooses), a number of principal components, pls:10, all …
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
@@ -163,10 +163,8 @@ def read_public(
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
     choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
-    rows, wanted = (
-        collect_public(table, choice, skip=skip),
-        FeatureSpec.parse(settings.get("features", DEFAULT_FEATURES)),
-    )
+    rows = collect_public(table, choice, skip=skip)
+    wanted = FeatureSpec.parse(features_for(settings.get("features"), spec.meant_rule))
     found = None
     if wanted.auto and scenario is not None:
         found = choose_features(rows, scenario.records, wishes_in(scenario, spec))

@@ -13,8 +13,6 @@ from copriv.records.file_format import FileFormat, parse_format
 
 Promised = str | list[str] | dict[str, str] | None
 Rates = list[float] | dict[str, float] | None
-# Features of which nothing is said.
-DEFAULT_FEATURES = 10
 
 
 class Loading(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +26,7 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: bool = False
     positive_above: float | None = None
     dictionary: Path | None = None
-    features: int | str = DEFAULT_FEATURES
+    features: int | str | None = None
     skip: tuple[str, ...] = ()
     synthetic: Literal["lending", "hospital"] = "lending"
     owner_column: str | None = None
