@@ -176,8 +176,7 @@ def _heed(told: ForecastTold, known: PublicStudy) -> None:
     if quality is None or told.owners == 1:
         return
     warned = quality.warning is not None
-    psi = (told.relative_fitness, told.public.relative_fitness)
-    if warned or (known.choice is not None and beaten_by_public(known.choice, *psi)):
+    if warned or (known.choice is not None and beaten_by_public(known.choice)):
         told.verdict = _VERDICTS["public"]
 
 

@@ -22,7 +22,7 @@ from copriv.owner.registry_store import default_folder
 from copriv.planning.default_features import features_for
 from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
 from copriv.planning.feature_choice import FeatureChoice, choose_features
-from copriv.planning.feature_trade import Traded, trade
+from copriv.planning.feature_trade import Traded, public_distance, trade
 from copriv.planning.few_rows import are_too_few
 from copriv.planning.from_terms import settled_by
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of, wishes_in
@@ -120,7 +120,8 @@ class PublicStudy:
         if public is None:
             return None
         own = view.median_alone(scenario.records, scenario.heterogeneity)
-        return expect_quality(public, view.public_model(scenario.total), joint, own)
+        counted = None if self.choice is None else public_distance(self.choice.taken)
+        return expect_quality(public, view.public_model(scenario.total) if counted is None else counted, joint, own)
 
     def trade(self, scenario: Scenario) -> tuple[Traded, ...]:
         """What features cost and bring, for the owners of a scenario and with less ε; nothing if they were named."""

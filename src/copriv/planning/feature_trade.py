@@ -10,10 +10,8 @@ import numpy as np
 
 from copriv.errors import BadInput
 from copriv.forecast.public_evidence import PublicEvidence
-from copriv.losses.metrics import Metrics
 from copriv.planning.expected_quality import ratio
 from copriv.planning.feature_choice import FeatureChoice, WeighedFeatures
-from copriv.planning.few_rows import are_too_few
 from copriv.planning.outline import draft_outline, gather_evidence, wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import glance
@@ -64,25 +62,25 @@ def _traded(
     rows: PublicRows, each: WeighedFeatures, choice: FeatureChoice, cases: Sequence[Scenario], spec: TrainingSpec
 ) -> Traded:
     fitted = rows.fit(each.spec)
-    evidence = gather_evidence(fitted.public, spec)
-    costs = (each.relative_fitness, _forecast(fitted.dictionary, evidence, cases[1], spec))
-    predicted = tuple(
-        _explained(each.public, evidence, psi, case.total) for psi, case in zip(costs, cases, strict=True)
-    )
+    less = _forecast(fitted.dictionary, gather_evidence(fitted.public, spec), cases[1], spec)
+    predicted = tuple(_explained(each, psi) for psi in (each.relative_fitness, less))
     epsilons = tuple(case.epsilon_range[1] for case in cases)
     share = each.public.explained
     return Traded(str(each.spec), each.parameters - 1, share, predicted, epsilons, each is choice.taken)
 
 
-def beaten_by_public(choice: FeatureChoice, psi: float, psi_public: float) -> bool:
-    """Whether a public model in some features should beat the joint model in those taken, by two standard errors.
+def public_distance(weighed: WeighedFeatures) -> float | None:
+    """ψ of the public models that were cross-validated, as the choice has counted it; None if nothing is forecast."""
+    if not math.isfinite(weighed.ratio):
+        return None
+    return (1 + weighed.relative_fitness) / weighed.ratio - 1
 
-    Args:
-        choice: what was compared, loss by loss over folds.
-        psi: of the joint model, in the features that are taken.
-        psi_public: of the public model in the same ones.
-    """
-    joint = ratio(psi, psi_public) * np.asarray(choice.taken.losses)
+
+def beaten_by_public(choice: FeatureChoice) -> bool:
+    """Whether a public model in some features should beat the joint model in those taken, by two standard errors."""
+    joint = np.asarray(choice.taken.predicted_losses)
+    if not np.all(np.isfinite(joint)):
+        return True
     return any(_is_below(np.asarray(each.losses) - joint) for each in choice.weighed)
 
 
@@ -99,7 +97,7 @@ def _forecast(dictionary: Dictionary, evidence: PublicEvidence, scenario: Scenar
         return math.inf
 
 
-def _explained(public: Metrics, evidence: PublicEvidence, psi: float, records: int) -> float | None:
-    if not math.isfinite(psi) or are_too_few(evidence.sample):
-        return None
-    return public.at_loss(ratio(psi, evidence.view.public_model(records))).explained
+def _explained(each: WeighedFeatures, psi: float) -> float | None:
+    """What the joint model should explain if ψ is this."""
+    known = public_distance(each)
+    return None if known is None or not math.isfinite(psi) else each.public.at_loss(ratio(psi, known)).explained
