@@ -28,6 +28,7 @@ OPTIONAL = {
     "calibration",
     "coverage",
     "few_rows",
+    "hindsight",
     "large",
     "limits",
     "planning",
