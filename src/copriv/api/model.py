@@ -13,6 +13,7 @@ from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
 from copriv.records.table import collect, require_columns
 from copriv.report.coefficients import LEVEL, coefficients_by_column
+from copriv.report.explanation import REASONS, explain_rows
 from copriv.report.model_file import ModelFile, read_model, write_model
 from copriv.vectors import FloatArray
 
@@ -60,6 +61,25 @@ class Model:
         lazy = as_lazy(table)
         require_columns(lazy, self.columns)
         return self.file.predict(collect(lazy.select(self.columns)))
+
+    def explain(self, table: Table, most: int = REASONS) -> pl.DataFrame:
+        """Why each row is predicted as it is: what its columns add to the prediction of the average public row.
+
+        Args:
+            table: as for `predict`.
+            most: so many reasons a row, the largest first; what all others add together follows.
+
+        Returns:
+            One row a row: prediction, average (that of the average public row), `why` in words, and `reasons`, a list
+            of column, value and what it adds: in the target's unit, or to the log-odds. Trees count as one reason.
+
+        Raises:
+            BadTable: a column is missing.
+            BadInput: `most` is below 1.
+        """
+        lazy = as_lazy(table)
+        require_columns(lazy, self.columns)
+        return explain_rows(self.file, collect(lazy.select(self.columns)), most)
 
     def coefficients(self, by: str = "column", level: float = LEVEL) -> pl.DataFrame:
         """What the model has learnt, by original column and category or by component.

@@ -109,3 +109,18 @@ def test_where_there_is_no_interval_the_model_says_why(loans):
     paper = cp.train(data, 20, simulate=True, rule="paper", horizon=20)
     assert "the rule 'paper' does not say" in paper.model.no_interval
     assert "personal" in paper.personal("east").no_interval
+
+
+def test_a_prediction_is_explained_in_words(loans, labels):
+    data = cp.read(loans, target="int_rate", owners="bank", features="all", public_rows=300)
+    model = cp.train(data, 20, simulate=True).model
+    found = model.explain(loans, most=2)
+    assert np.abs(found["prediction"].to_numpy() - model.predict(loans)).max() < 1e-9
+    total = found["reasons"].list.eval(pl.element().struct.field("adds")).list.sum() + found["average"]
+    assert np.abs(total.to_numpy() - model.predict(loans)).max() < 1e-9
+    worst = loans.with_columns(grade=pl.lit("F"))
+    assert "grade = F adds" in model.explain(worst)["why"][0]
+    assert "multiplies the odds by" in labels.explain(loans[:2])["why"][0]
+    assert model.explain(loans[:0]).height == 0
+    with pytest.raises(BadInput, match="reasons"):
+        model.explain(loans, most=0)
