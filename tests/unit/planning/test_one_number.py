@@ -52,7 +52,7 @@ def table():
 def settings(rule, loss):
     answers = {} if rule in ("auto", "newton", "statistics") else {"answers": 2}
     labels = {"positive_above": 7.5} if loss == "logistic" else {}
-    return QUICK | answers | labels | {"rule": rule, "loss": loss}
+    return QUICK | answers | labels | {"rule": rule, "loss": loss, "features": 10}
 
 
 def spec_of(scenario, rule, loss):
