@@ -16,6 +16,7 @@ from copriv.errors import BadInput
 from copriv.losses.choose import loss_name
 from copriv.losses.metrics import Metrics
 from copriv.report import run_folder
+from copriv.report.coefficient_errors import OF_A_PERSON, CoefficientErrors
 from copriv.report.figures import Figures
 from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
@@ -33,7 +34,7 @@ class Run:
 
     >>> from copriv.api.data import read
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> run = train(read(table, target="y", owners=2), 10, simulate=True)
+    >>> run = train(read(table, target="y", owners=2, features=1), 10, simulate=True)
     >>> run.metrics["records"], run.spent["owner"].to_list()
     (480, ['owner-1', 'owner-2'])
     >>> run
@@ -93,7 +94,8 @@ class Run:
         if self.owners is None:
             raise BadInput("the records of this run are not at hand", remedy="train again", value=owner)
         theta = tuple(self.owners.personal(owner).theta.tolist())
-        return Model(msgspec.structs.replace(self.result.model, theta=theta, promised=(), noise=PERSONAL))
+        none = CoefficientErrors(none=OF_A_PERSON)
+        return Model(msgspec.structs.replace(self.result.model, theta=theta, promised=(), noise=PERSONAL, errors=none))
 
     @property
     def spent(self) -> pl.DataFrame:
@@ -181,7 +183,7 @@ def train(data: Data, epsilon: Each | None = None, **settings: Unpack[TrainSetti
 
     >>> from copriv.api.data import read
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> run = train(read(table, target="y", owners=2), epsilon=10, simulate=True)
+    >>> run = train(read(table, target="y", owners=2, features=1), epsilon=10, simulate=True)
     >>> run.model.predict({"x": [1.0]}).round(0).tolist()
     [5.0]
     """

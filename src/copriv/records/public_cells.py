@@ -30,7 +30,14 @@ from copriv.records.boosting import (
 from copriv.records.cells import Layout, read_values
 from copriv.records.column import Column
 from copriv.records.components import principal_components, supervised_components
-from copriv.records.dictionary import Dictionary, PublicScore, balanced_intercept, bound_rows, usable_records
+from copriv.records.dictionary import (
+    Dictionary,
+    PublicScore,
+    balanced_intercept,
+    bound_rows,
+    indicators,
+    usable_records,
+)
 from copriv.records.encode import with_knots
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.ranges import hold
@@ -265,6 +272,8 @@ class PublicCells:
         if spec.leaves:
             known = self._known
             found["leaves"] = fit_grove(self.inputs[known], self.targets[known], spec.leaves, labels=self._labels)
+        leaves = indicators(found["leaves"], self.inputs).mean(axis=0) if spec.leaves else np.empty(0)
+        found["means"] = tuple(np.concatenate([self._means, leaves]).tolist())
         return found
 
     def _weights(self) -> FloatArray:

@@ -17,6 +17,7 @@ import msgspec
 
 from copriv.entropy import secure
 from copriv.errors import BadInput
+from copriv.forecast.model_errors import Errors, model_errors
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
@@ -34,7 +35,7 @@ from copriv.runtime.local import Consortium, Findings, Watch, assemble, measure,
 from copriv.runtime.local_dataset import DatasetSpending, charge, check_payment
 from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
-from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, tell_reading
+from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, settled_features, tell_reading
 from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
 from copriv.runtime.local_quality import OwnersAtHome, Quality, measure_quality
 from copriv.runtime.local_request import Person, Start, TrainRequest
@@ -122,6 +123,11 @@ class LocalRun:
     def public(self) -> PublicRows:
         """The rows that were taken as public."""
         return self.origin.public
+
+    @property
+    def errors(self) -> Errors:
+        """How far off the model may be, from owners' noise and public rows; a text says why that is not known."""
+        return model_errors(self.study.rule, self.watch.state, self.intake.public)
 
     @property
     def owners_at_home(self) -> OwnersAtHome:
@@ -230,7 +236,8 @@ def prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
     intake = job.sources.intake(job.request, job.tell)
     tell_reading(job.request, intake, job.tell)
     settled = settle_public_rows(job.request, job.sources, intake)
-    job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled))
+    features = settled_features(job.request, intake)
+    job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled, features=features))
     intake, study = _plan(job, intake)
     job.tell(Note(_describe(study)))
     return job, intake, study
@@ -332,7 +339,8 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
         for entry in checkpoint.log():
             if entry.outcome == "answer":
                 watch.note(entry.owner, entry.kind, entry.share)
-    model = study.rule.model(study.rule.begin() if position is None else position.state)
+    watch.state = study.rule.begin() if position is None else position.state
+    model = study.rule.model(watch.state)
     name = "simulation" if checkpoint is None else checkpoint.run
     oracle = Oracle(study.rule, job.tell, watch.foreseen)
     for iteration in run(consortium, study, name, position):
