@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.api.data import read
 from copriv.api.forecast import forecast
 from copriv.api.plan import plan
 from copriv.errors import BadInput
@@ -209,12 +208,6 @@ def test_private_rows_do_not_shape_the_choice(monkeypatch):
     assert seen == [((200, 100), [1.0, 1.0])] * 2
     # Public rows do.
     assert first.dictionary != _read(make_table(300, seed=2).with_columns(banks), public.head(350)).dictionary
-
-
-def test_records_cannot_be_read_before_owners_promise_anything():
-    data = read(make_table(300), target="y", owners=2, features="auto")
-    with pytest.raises(BadInput, match="what owners promise"):
-        data.intake()
 
 
 def test_cross_validation_is_not_flattered(monkeypatch):
