@@ -30,6 +30,7 @@ OPTIONAL = {
     "calibration",
     "coverage",
     "few_rows",
+    "hindsight",
     "large",
     "limits",
     "planning",

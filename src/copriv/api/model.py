@@ -12,6 +12,8 @@ import polars as pl
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
 from copriv.records.table import collect, require_columns
+from copriv.report.coefficients import LEVEL, coefficients_by_column
+from copriv.report.explanation import REASONS, explain_rows
 from copriv.report.model_file import ModelFile, read_model, write_model
 from copriv.vectors import FloatArray
 
@@ -60,23 +62,51 @@ class Model:
         require_columns(lazy, self.columns)
         return self.file.predict(collect(lazy.select(self.columns)))
 
-    def coefficients(self, by: str = "column") -> pl.DataFrame:
-        """What the model has learnt, by original column or by component.
+    def explain(self, table: Table, most: int = REASONS) -> pl.DataFrame:
+        """Why each row is predicted as it is: what its columns add to the prediction of the average public row.
+
+        Args:
+            table: as for `predict`.
+            most: so many reasons a row, the largest first; what all others add together follows.
+
+        Returns:
+            One row a row: prediction, average (that of the average public row), `why` in words, and `reasons`, a list
+            of column, value and what it adds: in the target's unit, or to the log-odds. Trees count as one reason.
+
+        Raises:
+            BadTable: a column is missing.
+            BadInput: `most` is below 1.
+        """
+        lazy = as_lazy(table)
+        require_columns(lazy, self.columns)
+        return explain_rows(self.file, collect(lazy.select(self.columns)), most)
+
+    def coefficients(self, by: str = "column", level: float = LEVEL) -> pl.DataFrame:
+        """What the model has learnt, by original column and category or by component.
 
         Args:
             by: "column" for what one more unit of a column, and one more standard deviation, adds to the prediction
                 (in the target's unit; for a logistic model, to the log-odds), from rows that are not shortened;
                 a category counts by itself (1 where a row has it), or as its place 0, 1, 2 … in features of integer
                 codes. "component" for the model's own numbers.
+            level: of the intervals `low` to `high` of coefficients by column: how often intervals made like this hold
+                the coefficient of the best model of the population in these features, if public rows and records are
+                of one. `noise_share` is the part of the variance that owners' noise adds. `no_interval` says
+                why there are none.
 
         Raises:
-            BadInput: `by` is neither.
+            BadInput: `by` is neither, or the level is not between 0 and 1.
         """
         if by == "component":
             return self._by_component()
         if by == "column":
-            return self._by_column()
+            return coefficients_by_column(self.file, level)
         raise BadInput(f"coefficients by {by!r}", remedy='ask by "column" or by "component"', value=by)
+
+    @property
+    def no_interval(self) -> str | None:
+        """Why coefficients have no intervals; None if they have some."""
+        return self.file.errors.none or None
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON; an existing file is never overwritten.
@@ -104,27 +134,6 @@ class Model:
         names = [f"component {k}" for k in range(1, len(self.file.theta))]
         return pl.DataFrame({"component": [*names, "intercept"], "coefficient": list(self.file.theta)})
 
-    def _by_column(self) -> pl.DataFrame:
-        """What a model says of each cell, in the target's unit."""
-        dictionary = self.file.dictionary
-        scale, center = _target_map(self.file)
-        *weights, intercept = dictionary.cell_weights(self.file.theta)
-        units = [1.0 if each.cell is None else each.cell.unit for each in weights]
-        origins = [each.cell.origin if each.cell and each.cell.part == "value" else 0.0 for each in weights]
-        at_means = intercept.weight + sum(each.weight * at for each, at in zip(weights, origins, strict=True))
-        kinds = {column.name: column.kind for column in dictionary.columns}
-        return pl.DataFrame(
-            {
-                "column": [*(each.label for each in weights), "intercept"],
-                "kind": [*(kinds.get(each.cell.column, "") if each.cell else "" for each in weights), ""],
-                "coefficient": [*(scale * each.weight for each in weights), center + scale * intercept.weight],
-                "per_deviation": [
-                    *(scale * each.weight * unit for each, unit in zip(weights, units, strict=True)),
-                    center + scale * at_means,
-                ],
-            }
-        )
-
     def __repr__(self) -> str:
         kind = "personal" if self.file.personal else "simulated"
         simulated = "" if self.private else f", {kind}, not private"
@@ -151,9 +160,3 @@ def load(path: str | Path) -> Model:
     """
     place = Path(path)
     return Model(read_model(place / "model.json" if place.is_dir() else place))
-
-
-def _target_map(model: ModelFile) -> tuple[float, float]:
-    """From margins to the target's unit: scale and centre; a logistic model's margins are log-odds."""
-    target = model.dictionary.target
-    return (1.0, 0.0) if target.kind == "label" else (target.scale, target.center)

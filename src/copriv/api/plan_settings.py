@@ -21,7 +21,7 @@ from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
 from copriv.planning.default_features import features_for
 from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
-from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.feature_choice import FeatureChoice, FeatureContest
 from copriv.planning.feature_trade import Traded, public_distance, trade
 from copriv.planning.few_rows import are_too_few
 from copriv.planning.from_terms import settled_by
@@ -101,6 +101,7 @@ class PublicStudy:
     choice: FeatureChoice | None = None
     rows: PublicRows | None = None
     features: FeatureSpec | None = None
+    contest: FeatureContest | None = None
 
     @property
     def study(self) -> Study:
@@ -125,9 +126,9 @@ class PublicStudy:
 
     def trade(self, scenario: Scenario) -> tuple[Traded, ...]:
         """What features cost and bring, for the owners of a scenario and with less ε; nothing if they were named."""
-        if self.choice is None or self.rows is None:
+        if self.choice is None or self.contest is None:
             return ()
-        return trade(self.rows, self.choice, scenario, self.spec)
+        return trade(self.contest, self.choice, scenario, self.spec)
 
     def _public_figures(self) -> Metrics | None:
         """Of the public model, cross-validated: with features fitted anew in each fold, if a target has shaped them.
@@ -166,15 +167,16 @@ def read_public(
     choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
     rows = collect_public(table, choice, skip=skip)
     wanted = FeatureSpec.parse(features_for(settings.get("features"), spec.meant_rule))
-    found = None
+    found, contest = None, None
     if wanted.auto and scenario is not None:
-        found = choose_features(rows, scenario.records, wishes_in(scenario, spec))
+        wishes = wishes_in(scenario, spec)
+        contest = FeatureContest(rows, wishes)
+        found = contest.choose(scenario.records, wishes)
     features = wanted if found is None else found.taken.spec
     fitted = rows.fit(features)
     notices = (*(() if found is None else found.notices), *about_public(fitted, features, rows))
-    return PublicStudy(
-        fitted.dictionary, gather_evidence(fitted.public, spec), spec, None, notices, found, rows, features
-    )
+    evidence = gather_evidence(fitted.public, spec)
+    return PublicStudy(fitted.dictionary, evidence, spec, None, notices, found, rows, features, contest)
 
 
 def spec_of(settings: PlanSettings) -> TrainingSpec:

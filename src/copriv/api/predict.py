@@ -14,6 +14,7 @@ from copriv.losses.metrics import Metrics, label_metrics, number_metrics
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import collect, require_columns
 from copriv.records.unread import count_unread
+from copriv.report.explanation import explain_rows
 from copriv.report.prediction import Prediction
 from copriv.vectors import FloatArray
 
@@ -24,6 +25,7 @@ def predict_table(
     out: Path | None = None,
     key: str | None = None,
     form: FileFormat = PLAIN,
+    explain: int = 0,
 ) -> tuple[pl.DataFrame, Prediction]:
     """Predict every row; the predictions (beside the values of a column, if one is named), and what to say of them.
 
@@ -33,6 +35,7 @@ def predict_table(
         out: a new CSV file to write the predictions to.
         key: the column whose values are kept beside the predictions.
         form: how a file is written, where its name and header do not tell.
+        explain: so many reasons a row, in words beside its prediction; none by default.
 
     Raises:
         BadInput: there is no such model, table or column, or `out` exists.
@@ -47,10 +50,12 @@ def predict_table(
     frame = collect(lazy.select(list(dict.fromkeys([*wanted, *known]))))
     predictions = trained.file.predict(frame)
     kept = pl.DataFrame({"prediction": predictions})
+    if explain:
+        kept = kept.with_columns(explain_rows(trained.file, frame, explain)["why"])
     if key is not None:
-        if key == "prediction":
-            raise BadInput("the id column is called 'prediction'", remedy="rename it", value=key)
-        kept = pl.DataFrame([frame[key], kept["prediction"]])
+        if key in kept.columns:
+            raise BadInput(f"the id column is called {key!r}", remedy="rename it", value=key)
+        kept = pl.DataFrame([frame[key], *kept])
     if out is not None:
         kept.write_csv(out)
     label = trained.file.dictionary.target.kind == "label"

@@ -16,6 +16,7 @@ from copriv.errors import BadInput
 from copriv.losses.choose import loss_name
 from copriv.losses.metrics import Metrics
 from copriv.report import run_folder
+from copriv.report.coefficient_errors import OF_A_PERSON, CoefficientErrors
 from copriv.report.figures import Figures
 from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
@@ -93,7 +94,8 @@ class Run:
         if self.owners is None:
             raise BadInput("the records of this run are not at hand", remedy="train again", value=owner)
         theta = tuple(self.owners.personal(owner).theta.tolist())
-        return Model(msgspec.structs.replace(self.result.model, theta=theta, promised=(), noise=PERSONAL))
+        none = CoefficientErrors(none=OF_A_PERSON)
+        return Model(msgspec.structs.replace(self.result.model, theta=theta, promised=(), noise=PERSONAL, errors=none))
 
     @property
     def spent(self) -> pl.DataFrame:

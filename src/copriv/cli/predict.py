@@ -19,6 +19,7 @@ class PredictOptions(AsJson, FileOptions):
     id: Annotated[
         str | None, option("--id", OUTPUT, "Write the values of this column beside the predictions.", "COLUMN")
     ] = None
+    explain: Annotated[int, option("--explain", OUTPUT, "Say why: so many reasons beside each prediction.", "K")] = 0
     out: Annotated[
         Path | None, option("--out", OUTPUT, "Write predictions to this CSV file (default: standard output).")
     ] = None
@@ -34,24 +35,18 @@ def predict(options: PredictOptions) -> None:
 
         copriv predict --model runs/first/model.json --data loans.csv --id loan_number --out predictions.csv
     """
-    import msgspec
     import typer
     from rich.console import Console
 
     from copriv.api.predict import predict_table
-    from copriv.report.prediction import notes, sentence
+    from copriv.report.prediction import as_json, notes, sentence
     from copriv.report.progress import bar
 
-    console = Console(stderr=True)
+    console, form = Console(stderr=True), read_options(options)
     with bar(console, "predicting"):
-        frame, told = predict_table(options.model, options.data, options.out, options.id, read_options(options))
+        frame, told = predict_table(options.model, options.data, options.out, options.id, form, options.explain)
     if options.as_json:
-        whole = options.out is None
-        shown = {
-            "predictions": frame["prediction"].to_list(),
-            "ids": frame[options.id].to_list() if options.id else None,
-        }
-        typer.echo(msgspec.json.encode(msgspec.to_builtins(told) | (shown if whole else {})).decode())
+        typer.echo(as_json(told, frame, options.id))
     elif options.out is None:
         typer.echo(frame.write_csv(), nl=False)
     for line in notes(told):

@@ -76,6 +76,7 @@ class Dictionary(msgspec.Struct, frozen=True):
         weights: of cells that are features themselves, one a cell; 0 for those that are none.
         score: a boosting model of the public rows.
         leaves: trees whose leaves are features, 1 where a record stands.
+        means: of the cells and then of the leaves over the public rows, for explanations; they change no feature.
     """
 
     columns: tuple[Column, ...]
@@ -88,6 +89,7 @@ class Dictionary(msgspec.Struct, frozen=True):
     weights: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
     score: PublicScore | msgspec.UnsetType = msgspec.UNSET
     leaves: Trees | msgspec.UnsetType = msgspec.UNSET
+    means: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a dictionary by which some record could become anything but a row of length at most 1."""
@@ -107,6 +109,9 @@ class Dictionary(msgspec.Struct, frozen=True):
             _require_weights(self.offsets, len(self.components), "the dictionary's offsets")
         if self.weights:
             _require_weights(self.weights, cells, "the dictionary's weights")
+        if self.means:
+            leaves = 0 if isinstance(self.leaves, msgspec.UnsetType) else self.leaves.leaves.size
+            _require_weights(self.means, cells + leaves, "the dictionary's means")
         _require_pairs(_given(self.pairs), cells)
         for trees in self._trees():
             trees.require_columns(len(self.columns))
@@ -250,7 +255,7 @@ class Dictionary(msgspec.Struct, frozen=True):
             if not isinstance(self.score, msgspec.UnsetType):
                 parts.append(self.score.standardised(self.score.trees.scores_of(inputs))[:, None])
             if not isinstance(self.leaves, msgspec.UnsetType):
-                parts.append(_indicators(self.leaves, inputs))
+                parts.append(indicators(self.leaves, inputs))
         return np.hstack(parts)
 
     def _trees(self) -> list[Trees]:
@@ -291,7 +296,7 @@ def _linear(cell: Cell) -> bool:
     return cell.part == "value"
 
 
-def _indicators(trees: Trees, inputs: FloatArray) -> FloatArray:
+def indicators(trees: Trees, inputs: FloatArray) -> FloatArray:
     """1 where a record stands, in each tree (rows × leaves)."""
     leaves = trees.leaves_of(inputs)
     found = np.zeros((inputs.shape[0], trees.leaves.size))

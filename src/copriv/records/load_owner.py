@@ -97,7 +97,7 @@ def open_owner_records(
         stamps.require_unchanged()
         return OpenedRecords(sample, _notices(sample.records, int(sample.used.sum()), unseen))
     streamed = stream(parts, dictionary, replace(resources, batch_rows=batch_rows), stamps=stamps, tell=tell)
-    return OpenedRecords(streamed, _notices(streamed.records, streamed.used))
+    return OpenedRecords(streamed, _notices(streamed.records, streamed.used, streamed.unlisted))
 
 
 def stream(
@@ -111,10 +111,13 @@ def stream(
     """Records that are read again for every pass, after a first one that notes what they are."""
     batch_rows = resources.rows_at_once(len(dictionary.required_columns()) + dictionary.parameters)
     blank = StreamedRecords(tuple(parts), dictionary, batch_rows, stamps, resources.spread, tell=tell)
-    digests, seen = zip(*((found.digest, found.result) for found in blank.visit(survey_stretch)), strict=True)
-    used, longest, largest = np.array(seen).T
-    bounds = float(longest.max()), float(largest.max())
-    return replace(blank, digests=digests, used=int(used.sum()), bounds=bounds)
+    found = list(blank.visit(survey_stretch))
+    unlisted: Counter[str] = Counter()
+    for each in found:
+        unlisted.update(each.unlisted)
+    used, longest, largest = np.array([each.result for each in found]).T
+    bounds, digests = (float(longest.max()), float(largest.max())), tuple(each.digest for each in found)
+    return replace(blank, digests=digests, used=int(used.sum()), bounds=bounds, unlisted=dict(unlisted))
 
 
 def _count(tables: Sequence[pl.LazyFrame], dictionary: Dictionary, target: str | None) -> list[Part]:

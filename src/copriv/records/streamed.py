@@ -11,7 +11,8 @@ once, and the records that an owner has promised to answer from, hold for every 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -62,11 +63,15 @@ class Reduction:
 
 
 class Found(NamedTuple):
-    """What a pass has made of a stretch: its hash, its records, and the result."""
+    """What a pass has made of a stretch: its hash, its records, and the result.
+
+    `unlisted` counts, column by column, cells of categories without a place of their own, in the rows read for it.
+    """
 
     digest: bytes
     records: int
     result: FloatArray
+    unlisted: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,6 +87,7 @@ class StreamedRecords:
         digests: of every stretch, by the first pass.
         used: how many records say something.
         bounds: the length of the longest record, and the largest target.
+        unlisted: of each column how many cells are of a category without a place of its own, by the first pass.
         tell: is told how many records of how many a pass has come to.
     """
 
@@ -93,6 +99,7 @@ class StreamedRecords:
     digests: tuple[bytes, ...] = ()
     used: int = 0
     bounds: tuple[float, float] = (np.inf, np.inf)
+    unlisted: Mapping[str, int] = field(default_factory=dict)
     tell: Tell = field(default=lambda _done, _total: None)
 
     @property
@@ -173,11 +180,12 @@ def survey_stretch(sample: Sample) -> FloatArray:
 
 def pass_over(reduction: Reduction, parts: Sequence[Part]) -> Iterator[Found]:
     """Read, reduce and cut some rows, and make of every stretch what the pass makes."""
-    rows = sum(part.rows for part in parts)
-    for sample in _stretches(_batches(reduction, parts), rows, reduction):
+    rows, unlisted = sum(part.rows for part in parts), Counter[str]()
+    for sample in _stretches(_batches(reduction, parts, unlisted), rows, reduction):
         digest = hashlib.sha256(sample.columns.data)
         digest.update(sample.targets.data)
-        yield Found(digest.digest(), sample.records, reduction.work(sample))
+        yield Found(digest.digest(), sample.records, reduction.work(sample), dict(unlisted))
+        unlisted.clear()
 
 
 def _passed(parts: Sequence[Part], reduction: Reduction, spread: Spread | None) -> Iterator[Found]:
@@ -207,10 +215,15 @@ def _divide(parts: Sequence[Part], rows: int) -> list[list[Part]]:
     return pieces
 
 
-def _batches(reduction: Reduction, parts: Sequence[Part]) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _batches(
+    reduction: Reduction, parts: Sequence[Part], unlisted: Counter[str]
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Reduced batches; what they have of categories without a place is added to `unlisted`."""
     for part in parts:
         for batch in collect_batches(part.table.slice(part.first, part.rows), reduction.batch_rows):
-            yield reduction.dictionary.records_of(batch)
+            features, targets, others = reduction.dictionary.read(batch)
+            unlisted.update(others)
+            yield features, targets
 
 
 def _stretches(batches: Iterator[tuple[FloatArray, FloatArray]], rows: int, reduction: Reduction) -> Iterator[Sample]:

@@ -9,6 +9,7 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.records.dictionary import Dictionary
+from copriv.report.coefficient_errors import OF_A_PERSON, CoefficientErrors
 from copriv.report.model_file import PERSONAL, ModelFile, Promised, read_model, write_model
 from copriv.report.network_run import write_afresh
 from copriv.vectors import FloatArray
@@ -30,7 +31,8 @@ def keep_personal(home: OwnerWorkspace, theta: FloatArray, path: Path | None) ->
         raise BadInput(f"{path} exists", remedy="choose another --out, or remove it yourself", value=str(path))
     dictionary = Dictionary.from_study(home.study.dictionary)
     place.unlink(missing_ok=True)
-    write_model(ModelFile(tuple(theta.tolist()), home.study.terms, dictionary, (), PERSONAL), place)
+    none = CoefficientErrors(none=OF_A_PERSON)
+    write_model(ModelFile(tuple(theta.tolist()), home.study.terms, dictionary, (), PERSONAL, errors=none), place)
     return place
 
 

@@ -13,6 +13,7 @@ from copriv.errors import BadInput
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
+from copriv.report.coefficient_errors import CoefficientErrors
 from copriv.vectors import FloatArray
 
 FORMAT = 1
@@ -31,7 +32,7 @@ class Promised(msgspec.Struct, frozen=True):
 
 
 class ModelFile(msgspec.Struct, frozen=True):
-    """A trained model with the dictionary it needs and the promises under which it was trained."""
+    """A trained model with the dictionary it needs, the promises under which it was trained, and its errors."""
 
     theta: tuple[float, ...]
     terms: Terms
@@ -39,6 +40,7 @@ class ModelFile(msgspec.Struct, frozen=True):
     promised: tuple[Promised, ...]
     noise: str
     format: int = FORMAT
+    errors: CoefficientErrors = CoefficientErrors()
 
     @property
     def personal(self) -> bool:
@@ -74,4 +76,19 @@ def read_model(path: Path) -> ModelFile:
             remedy=f"use a model of format {FORMAT} whose length fits its dictionary",
             value=model.format,
         )
+    _require_errors(model, path)
     return model
+
+
+def _require_errors(model: ModelFile, path: Path) -> None:
+    """Refuse standard errors that are not those of this model's coefficients."""
+    errors = model.errors
+    if not errors.total:
+        return
+    expected = len(model.dictionary.cell_weights(model.theta)) + 1
+    if not len(errors.total) == len(errors.noise) == expected or errors.none:
+        raise BadInput(
+            f"{path} has {len(errors.total)} standard errors for {expected} coefficients",
+            remedy="use the file as it was written",
+            value=len(errors.total),
+        )

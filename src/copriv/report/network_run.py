@@ -17,6 +17,7 @@ from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.commitment import Commitment, commitment_of, weakest
 from copriv.protocol.meeting import Hello
+from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import GuaranteeShown, Spending
 from copriv.report.menu import state_menu
 from copriv.report.model_file import ModelFile, Promised, read_model, write_model
@@ -120,7 +121,9 @@ def write_joint(run: JointRun, figures: JointFigures) -> None:
     """The model, the privacy statement, the schedule, the picture and, last, the figures."""
     promised = tuple(Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent)
     theta = tuple(run.model.tolist())
-    write_afresh(ModelFile(theta, run.terms, run.dictionary(), promised, "secure"), run.folder / "model.json")
+    errors = coefficient_errors(run.dictionary(), run.errors)
+    model = ModelFile(theta, run.terms, run.dictionary(), promised, "secure", errors=errors)
+    write_afresh(model, run.folder / "model.json")
     (run.folder / "schedule.json").write_bytes(run.trace().to_json() + b"\n")
     write_statement(_statement(run, figures.spent), run.folder)
     draw(run, run.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import polars as pl
 
 from copriv.losses.metrics import Metrics
 from copriv.records.unread import Unread, describe_unread
@@ -20,6 +21,17 @@ class Prediction(msgspec.Struct):
     predictions: list[float] | None = None
     ids: list[object] | None = None
     personal: bool = False
+    why: list[str] | None = None
+
+
+def as_json(told: Prediction, frame: pl.DataFrame, key: str | None) -> str:
+    """Everything as one JSON object; with the predictions themselves, if they are in no file."""
+    shown = {
+        "predictions": frame["prediction"].to_list(),
+        "ids": frame[key].to_list() if key else None,
+        "why": frame["why"].to_list() if "why" in frame.columns and key != "why" else None,
+    }
+    return msgspec.json.encode(msgspec.to_builtins(told) | (shown if told.out is None else {})).decode()
 
 
 def sentence(told: Prediction) -> str:

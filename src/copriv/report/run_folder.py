@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import Figures, figures
 from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
@@ -32,7 +33,9 @@ def result_of(run: LocalRun) -> Result:
     """What a finished run comes to; its ledgers must still be open."""
     told = figures(run)
     theta = tuple(run.model.tolist())
-    model = ModelFile(theta, run.study.terms, run.intake.dictionary, tuple(_promised(told)), run.noise)
+    errors = coefficient_errors(run.intake.dictionary, run.errors)
+    promised = tuple(_promised(told))
+    model = ModelFile(theta, run.study.terms, run.intake.dictionary, promised, run.noise, errors=errors)
     return Result(model, state(run, datetime.now(UTC).isoformat(timespec="seconds")), run.study.trace, told)
 
 

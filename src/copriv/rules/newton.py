@@ -156,6 +156,10 @@ class NewtonRule:
         """The model after the last answer."""
         return state.central
 
+    def evidence(self, state: NewtonState) -> Evidence:
+        """What the answers say of each owner heard from, seen from the model they have led to."""
+        return self._gather(state.owners, state.questions, state.deviations, state.central)
+
     def pack(self, state: NewtonState) -> bytes:
         """The number of answers, the two models and the answers, as bytes."""
         parts = (state.central, state.newcomer, state.owners.astype("<i8"), state.questions, state.deviations)

@@ -93,7 +93,7 @@ class StatisticsRule:
         records = float(state.told @ np.asarray(self.records))
         if records == 0:
             return np.zeros(self.parameters)
-        lowest = self._noise_level(state) / records
+        lowest = self.noise_level(state) / records
         matrix, vector = unpack_moments(state.total / records, self.parameters, self.norm)
         values, basis = np.linalg.eigh(matrix)
         raised = np.maximum(values, lowest) + self.regularization
@@ -116,7 +116,7 @@ class StatisticsRule:
         told = np.frombuffer(data, dtype="<i8", count=owners).astype(np.int64)
         return StatisticsState(read_only(np.frombuffer(data, dtype="<f8", offset=8 * owners)), told)
 
-    def _noise_level(self, state: StatisticsState) -> float:
+    def noise_level(self, state: StatisticsState) -> float:
         """About the largest eigenvalue of the noise in M: 2√p times the deviation off the diagonal (Wigner)."""
         variance = float(state.told @ np.asarray(self.noise_std) ** 2)
         return 2 * math.sqrt(self.parameters * variance) / off_diagonal_weight(self.norm)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from copriv.forecast.model_errors import Errors
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster
@@ -33,6 +34,7 @@ class JointRun:
     evaluated: Mapping[str, int]
     seconds: float
     folder: Path
+    errors: Errors = "this run was not asked how far off its model may be"
 
     @property
     def terms(self) -> Terms:

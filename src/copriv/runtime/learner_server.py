@@ -14,6 +14,7 @@ from pathlib import Path
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
+from copriv.forecast.model_errors import model_errors
 from copriv.learner.admission import most_records, objection
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.evaluation import combine
@@ -170,6 +171,7 @@ class Job:
             evaluated={answer.owner: answer.release.nano for answer in answers},
             seconds=round(time.perf_counter() - started, 3),
             folder=self.folder,
+            errors=model_errors(trained.learning.rule, trained.position.state, None),
         )
         trained.checkpoint.close()
         report = archive.write(run)

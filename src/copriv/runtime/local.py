@@ -74,7 +74,8 @@ def run(
 class Watch:
     """Remembers what to show of a run: the model at some iterations, who refused why, and who was asked for what.
 
-    `asked` has kind and share of each answer, by the owner's name; `foreseen` what was expected on the way.
+    `asked` has kind and share of each answer, by the owner's name; `foreseen` what was expected on the way; `state` is
+    the rule's after the last meeting.
     """
 
     horizon: int
@@ -83,6 +84,7 @@ class Watch:
     refusals: list[tuple[str, str]] = field(default_factory=list)
     asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     foreseen: list[Foreseen] = field(default_factory=list)
+    state: object = None
 
     def keeps(self, number: int) -> bool:
         """Whether the model of an iteration is to be shown."""
@@ -90,6 +92,7 @@ class Watch:
 
     def see(self, iteration: Iteration[Any], model: FloatArray) -> None:
         """Take note of one iteration and the model after it."""
+        self.state = iteration.state
         if self.keeps(iteration.number):
             self.models[iteration.number] = model
         if iteration.refusal is not None:

@@ -17,6 +17,7 @@ import msgspec
 
 from copriv.entropy import secure
 from copriv.errors import BadInput
+from copriv.forecast.model_errors import Errors, model_errors
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
@@ -122,6 +123,11 @@ class LocalRun:
     def public(self) -> PublicRows:
         """The rows that were taken as public."""
         return self.origin.public
+
+    @property
+    def errors(self) -> Errors:
+        """How far off the model may be, from owners' noise and public rows; a text says why that is not known."""
+        return model_errors(self.study.rule, self.watch.state, self.intake.public)
 
     @property
     def owners_at_home(self) -> OwnersAtHome:
@@ -333,7 +339,8 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
         for entry in checkpoint.log():
             if entry.outcome == "answer":
                 watch.note(entry.owner, entry.kind, entry.share)
-    model = study.rule.model(study.rule.begin() if position is None else position.state)
+    watch.state = study.rule.begin() if position is None else position.state
+    model = study.rule.model(watch.state)
     name = "simulation" if checkpoint is None else checkpoint.run
     oracle = Oracle(study.rule, job.tell, watch.foreseen)
     for iteration in run(consortium, study, name, position):

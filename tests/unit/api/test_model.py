@@ -84,3 +84,43 @@ def test_a_model_is_kept_and_read_back(model, tmp_path):
         model.save(path)
     assert model.to_dict()["terms"]["rule"] == "statistics"
     assert "dti" in model._repr_html_()
+
+
+def test_coefficients_have_intervals_in_the_columns_units(model, loans):
+    found = model.coefficients()
+    assert model.no_interval is None
+    known = found.filter(pl.col("low").is_not_null())
+    assert known.height == found.height
+    assert (known["low"] < known["coefficient"]).all()
+    assert (known["coefficient"] < known["high"]).all()
+    assert known["noise_share"].is_between(0, 1).all()
+    wider = model.coefficients(level=0.99)
+    assert ((wider["high"] - wider["low"]) / (found["high"] - found["low"])).is_between(1.31, 1.32).all()
+    with pytest.raises(BadInput, match="level"):
+        model.coefficients(level=95)
+
+
+def test_where_there_is_no_interval_the_model_says_why(loans):
+    data = cp.read(loans, target="int_rate", owners="bank", features="pls:2+score", public_rows=300)
+    scored = cp.train(data, 20, simulate=True)
+    assert "trees" in scored.model.no_interval
+    assert scored.model.coefficients()["low"].is_null().all()
+    data = cp.read(loans, target="int_rate", owners="bank", features=3, public_rows=300)
+    paper = cp.train(data, 20, simulate=True, rule="paper", horizon=20)
+    assert "the rule 'paper' does not say" in paper.model.no_interval
+    assert "personal" in paper.personal("east").no_interval
+
+
+def test_a_prediction_is_explained_in_words(loans, labels):
+    data = cp.read(loans, target="int_rate", owners="bank", features="all", public_rows=300)
+    model = cp.train(data, 20, simulate=True).model
+    found = model.explain(loans, most=2)
+    assert np.abs(found["prediction"].to_numpy() - model.predict(loans)).max() < 1e-9
+    total = found["reasons"].list.eval(pl.element().struct.field("adds")).list.sum() + found["average"]
+    assert np.abs(total.to_numpy() - model.predict(loans)).max() < 1e-9
+    worst = loans.with_columns(grade=pl.lit("F"))
+    assert "grade = F adds" in model.explain(worst)["why"][0]
+    assert "multiplies the odds by" in labels.explain(loans[:2])["why"][0]
+    assert model.explain(loans[:0]).height == 0
+    with pytest.raises(BadInput, match="reasons"):
+        model.explain(loans, most=0)

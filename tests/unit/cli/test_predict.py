@@ -75,8 +75,9 @@ def test_predictions_are_in_the_targets_unit_and_better_than_the_mean(copriv, mo
 
 
 def test_without_a_file_predictions_go_to_standard_output(copriv, model, loans):
-    outcome = copriv("predict", "--model", model, "--data", loans)
-    assert outcome.out.splitlines()[0] == "prediction"
+    outcome = copriv("predict", "--model", model, "--data", loans, "--explain", "1")
+    assert outcome.out.splitlines()[0] == "prediction,why"
+    assert "; the average public row has " in outcome.out.splitlines()[1]
     assert len(outcome.out.splitlines()) == 6001
     assert "root mean square" in outcome.err
 

@@ -245,3 +245,15 @@ def test_texts_that_are_held_in_memory_are_refused_if_they_do_not_fit(tmp_path):
         open_owner_records(tmp_path / "table.jsonl", PLAIN, DICTIONARY, Resources(2000))
     with pytest.raises(BadTable, match="read into memory as a whole"):
         open_owner_records(tmp_path / "table.csv", parse_format(encoding="latin-1"), DICTIONARY, Resources(2000))
+
+
+def test_categories_without_a_place_are_counted_whatever_the_batches(tmp_path):
+    dictionary = fit_dictionary(make_table(500, seed=1), TargetChoice("y"), "pls:2")[0]
+    odd = TABLE.with_columns(grade=pl.when(pl.int_range(pl.len()) % 29 == 0).then(pl.lit("Z")).otherwise("grade"))
+    odd.write_parquet(tmp_path / "odd.parquet")
+    expected = load_owner(odd.lazy(), dictionary).notices
+    assert any("grade: 100 cells" in words for words in expected)
+    for batch_rows in (100, ROWS):
+        found = open_owner_records(tmp_path / "odd.parquet", PLAIN, dictionary, Resources(0, None, batch_rows))
+        assert isinstance(found.records, StreamedRecords)
+        assert found.notices == expected, batch_rows
