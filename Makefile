@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift calibration coverage clean
+.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift bench-worth calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -59,6 +59,10 @@ bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users wou
 bench-shift: $(READY) ## public rows that differ from the owners': ours against every other use of the same budget
 	@echo "== benchmark: shift (about a quarter of an hour; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks shift
+
+bench-worth: $(READY) ## is the joint model worth having? held-out R² and AUC beside models that need no owners
+	@echo "== benchmark: worth (about a quarter of an hour; real data from \$$COPRIV_DATA or ../shared/data)"
+	@$(BIN)/python -m benchmarks worth
 
 calibration: $(READY) ## forecast from public rows against ψ measured on private ones, drawn over the whole grid
 	@echo "== calibration (about two minutes on two cores; real data from \$$COPRIV_DATA or ../shared/data)"

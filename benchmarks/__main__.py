@@ -19,6 +19,8 @@ NOT_BENCHMARKS = {
     "shift_pairs",
     "shift_rivals",
     "side_by_side",
+    "worth_tables",
+    "worth_training",
 }
 # What takes long or installs other software runs only when named.
 OPTIONAL = {
@@ -28,6 +30,7 @@ OPTIONAL = {
     "calibration",
     "coverage",
     "few_rows",
+    "hindsight",
     "large",
     "limits",
     "planning",
@@ -36,6 +39,8 @@ OPTIONAL = {
     "unshifted",
     "verdicts",
     "wide",
+    "worth",
+    "worth_grid",
     "yardstick",
 }
 
@@ -46,7 +51,7 @@ def main() -> None:
     wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or [
         name for name in known if name not in OPTIONAL
     ]
-    for name in wanted:
+    for name in (each.replace("-", "_") for each in wanted):
         if name not in known:
             sys.exit(f"there is no benchmark {name!r}; there are {', '.join(known)}")
         importlib.import_module(f"benchmarks.{name}").main()

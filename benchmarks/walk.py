@@ -33,8 +33,10 @@ FORECAST = (
     "2000",
     "--epsilon",
     "1",
+    "--features",
+    "10",
 )
-WALKS = {"train": ("train", "--seed", "1", "--out", "run"), "forecast": ("forecast", *FORECAST)}
+WALKS = {"train": ("train", "--seed", "1", "--features", "10", "--out", "run"), "forecast": ("forecast", *FORECAST)}
 # At most half of what was counted before: 96 and 49.
 MOST_CHANGES = {"train": 48, "forecast": 24}
 SHOWN_PAIRS = 8

@@ -150,7 +150,7 @@ def judge(scene: Scene, seed: int) -> list[Judged]:
     if parts is None:
         return []
     public, kept, held_out, column = parts
-    data = cp.read(kept, target=scene.target, owners=column, public=public)
+    data = cp.read(kept, target=scene.target, owners=column, public=public, features=10)
     run = cp.train(data, scene.epsilon, simulate=True, seed=seed, loss=scene.loss)
     home = run.owners
     if home is None:

@@ -57,7 +57,7 @@ class World:
         # Caps are wide, so that the study can finish whoever happens to be there.
         _copriv(
             *("learner", "draft", "--public", self.folder / "public.parquet", "--target", "int_rate", "--out", study),
-            *("--owners", len(self.homes), "--records", 500),
+            *("--owners", len(self.homes), "--records", 500, "--features", 10),
             *(("--rule", MENU_RULE) if self.menu else self._steps()),
         )
         _copriv("learner", "init", study, "--folder", self.learner, "--port", free_port())

@@ -44,7 +44,7 @@ class Machines:
     def prepare(self, study):
         """A study of one answer, from a learner's folder of its own, and the bank has joined."""
         asked = ("--owners", 1, "--records", 300, "--epsilon", 1, "--answers", 1, "--name", study)
-        rows = ("--public", "public.parquet", "--target", "int_rate")
+        rows = ("--public", "public.parquet", "--target", "int_rate", "--features", 10)
         self.run("learner", "learner", "draft", *rows, *asked, "--out", f"{study}.toml")
         self.run("learner", "learner", "init", f"{study}.toml", "--folder", f"learner-{study}", "--port", free_port())
         self.run("learner", "learner", "invite", "bank", "--folder", f"learner-{study}", "--out", f"{study}.invitation")

@@ -167,6 +167,7 @@ class OneFile:
                 public_rows=0,
                 ledgers="shared" if shared else None,
                 version_of=self._word(registry).version_of,
+                features=10,
             )
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],

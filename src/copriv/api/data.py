@@ -8,7 +8,7 @@ from typing import Unpack
 import msgspec
 import polars as pl
 
-from copriv.api.settings import Reading, loading_from, require_known
+from copriv.api.settings import Each, Reading, loading_from, request_from, require_known
 from copriv.api.tables import Table, as_lazy, as_path
 from copriv.records.load import Intake
 from copriv.runtime.events import Tell, silent
@@ -49,13 +49,15 @@ class Data:
             self._sources.append(Sources(_held(self.source), _held(self.public)))
         return self._sources[0]
 
-    def intake(self, loss: str = "squared", tell: Tell = silent) -> Intake:
+    def intake(self, loss: str = "squared", tell: Tell = silent, epsilon: Each | None = None) -> Intake:
         """The records as numbers: public rows, dictionary, each owner's sample. Read once, and kept.
+
+        Features that nobody has named are chosen as `train` would for this ε: by default for 1.
 
         Raises:
             BadInput: the table cannot be read as it was asked for.
         """
-        return self.sources().intake(self.loading(loss), tell)
+        return self.sources().intake(request_from(self.loading(loss), epsilon, {}), tell)
 
     def lazy(self) -> pl.LazyFrame:
         """The table itself."""
@@ -90,7 +92,7 @@ def read(
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 30, 47, 61] * 50, "bank": ["a", "b"] * 100, "rate": [9.5, 8, 7.5, 5] * 50})
-    >>> data = read(table, target="rate", owners="bank", public_rows=40)
+    >>> data = read(table, target="rate", owners="bank", public_rows=40, features=1)
     >>> [(owner.name, owner.sample.records) for owner in data.intake().owners]
     [('a', 80), ('b', 80)]
     """

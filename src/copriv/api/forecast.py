@@ -14,11 +14,12 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
-from copriv.forecast.comparison import Estimate
 from copriv.forecast.limits import find_limits, times
 from copriv.forecast.public import PublicView
-from copriv.planning.advice import Decision, decide
+from copriv.planning.advice import ForeseenDecision, foresee
 from copriv.planning.candidate import Candidate
+from copriv.planning.expected_quality import ExpectedQuality
+from copriv.planning.feature_trade import beaten_by_public
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
 from copriv.report.forecast_report import ForecastTold, LimitsTold, PublicTold, Varying, as_html
@@ -30,7 +31,12 @@ _OWNERS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FEW_EPSILONS = tuple(float(f"{value:.2g}") for value in np.geomspace(0.01, 100, 9))
 _CROWDS = (2, 3, 5, 10, 20, 50, 100, 200)
 _RECORDS = tuple(int(float(f"{value:.2g}")) for value in np.geomspace(100, 1_000_000, 13))
-_VERDICTS: dict[Decision, str] = {"join": "join", "stay": "stay", "either": "too close to call"}
+_VERDICTS: dict[ForeseenDecision, str] = {
+    "join": "join",
+    "stay": "stay",
+    "public": "use the public model",
+    "either": "too close to call",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Forecast:
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton").rule
+    >>> forecast(table, Scenario([2000] * 4), target="rate", rule="newton", features=1).rule
     'newton'
     """
 
@@ -54,7 +60,7 @@ class Forecast:
 
     @property
     def relative_fitness(self) -> float:
-        """ψ to be expected: how far the joint model is from the best one there could be (0 is the best)."""
+        """ψ to be expected: the distance of the joint model from the best one in these features (0 is the best)."""
         return self.candidate.forecast.relative_fitness
 
     @property
@@ -88,13 +94,18 @@ class Forecast:
         return self.told.limits
 
     @property
+    def quality(self) -> ExpectedQuality | None:
+        """What models should be worth on new records, in figures people know; None if public rows are too few."""
+        return self.told.quality
+
+    @property
     def alone(self) -> float:
         """ψ that the median owner is expected to reach with its own records only."""
         return self.told.alone
 
     @property
     def decision(self) -> str:
-        """join, stay, or too close to call."""
+        """join, stay, use the public model, or too close to call."""
         return self.told.verdict
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +146,7 @@ def forecast(
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> found = forecast(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> found = forecast(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton", features=1)
     >>> low, high = found.interval
     >>> low < found.relative_fitness < high, found.rule
     (True, 'newton')
@@ -148,6 +159,8 @@ def forecast(
     alone = view.median_alone(scenario.records, scenario.heterogeneity)
     public_alone = PublicTold(view.sample.records, view.public_model(sum(scenario.records)))
     told = _tell(known, scenario, candidate, alone, public_alone)
+    told.quality = known.quality(scenario, candidate.relative_fitness)
+    _heed(told, known)
     if vary is not None:
         told.varied = vary
         cases = _range(vary, scenario)
@@ -155,6 +168,16 @@ def forecast(
             told.table.append(_what_if(known, other, value))
             tell(done, len(cases))
     return Forecast(scenario, candidate, told)
+
+
+def _heed(told: ForecastTold, known: PublicStudy) -> None:
+    """Where nothing can be learnt, or a public model in other features should do better, nobody is told to join."""
+    quality = told.quality
+    if quality is None or told.owners == 1:
+        return
+    warned = quality.warning is not None
+    if warned or (known.choice is not None and beaten_by_public(known.choice)):
+        told.verdict = _VERDICTS["public"]
 
 
 def _require_own_models(view: PublicView, scenario: Scenario) -> None:
@@ -181,7 +204,7 @@ def _tell(
         alone=alone,
         public=public,
         limits=_limits(known, candidate),
-        verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
+        verdict=_VERDICTS[foresee(found, alone, public.relative_fitness)],
         interval=found.interval,
         rule=candidate.rule,
         answers_per_owner=candidate.answers,
@@ -253,7 +276,7 @@ def _row(candidate: Candidate, scenario: Scenario, value: float, alone: float, p
         interval=found.interval,
         alone=alone,
         public=public.relative_fitness,
-        verdict=_VERDICTS[decide(found, Estimate(alone, 0.0))],
+        verdict=_VERDICTS[foresee(found, alone, public.relative_fitness)],
         rule=candidate.rule,
     )
 

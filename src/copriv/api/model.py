@@ -28,7 +28,7 @@ class Model:
     >>> from copriv.api.train import train
     >>> from copriv.api.data import read
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> model = train(read(table, target="y", owners=2), 10, simulate=True).model
+    >>> model = train(read(table, target="y", owners=2, features=1), 10, simulate=True).model
     >>> model.target, model.columns
     ('y', ['x'])
     """

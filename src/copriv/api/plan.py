@@ -18,7 +18,9 @@ from copriv.learner.public_rows import public_rows_beside, write_sample
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
+from copriv.planning.expected_quality import ExpectedQuality
 from copriv.planning.feature_choice import FeatureChoice
+from copriv.planning.feature_trade import Traded
 from copriv.planning.outline import Study, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose, rank
@@ -28,7 +30,7 @@ from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
-from copriv.report.plan_report import candidates_as_html
+from copriv.report.plan_report import Worth, candidates_as_html
 
 
 class StudySettings(PlanSettings, total=False):
@@ -66,10 +68,12 @@ class Plan:
         public: the public rows, as numbers.
         summary: what owners are told of them, to compare their own with; None if there are too few.
         features: which features were compared, and why these were taken; None if they were named.
+        quality: what models should be worth on new records; None if public rows are too few to tell.
+        trade: what features cost and bring, if some were compared.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton").terms.rule
+    >>> plan(table, Scenario([2000] * 4), target="rate", rule="newton", features=1).terms.rule
     'newton'
     """
 
@@ -80,6 +84,13 @@ class Plan:
     public: Sample
     summary: PublicSummary | None = None
     features: FeatureChoice | None = None
+    quality: ExpectedQuality | None = None
+    trade: tuple[Traded, ...] = ()
+
+    @property
+    def worth(self) -> Worth:
+        """What models and features should be worth."""
+        return Worth(self.quality, self.features, self.trade)
 
     @property
     def best(self) -> Candidate:
@@ -110,8 +121,11 @@ class Plan:
         """The terms, what is predicted, and every candidate, as plain values."""
         about = {"terms": self.terms.digest(), "predicted": self.predicted, "weakness": self.weakness}
         shown = [candidate.to_dict() for candidate in self.candidates]
+        quality = {"quality": msgspec.to_builtins(self.quality)}
         chosen = {} if self.features is None else {"feature_choice": self.features.to_dict()}
-        found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | chosen
+        if self.trade:
+            chosen["trade"] = msgspec.to_builtins(self.trade)
+        found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | quality | chosen
         return found
 
     def to_polars(self) -> pl.DataFrame:
@@ -123,7 +137,7 @@ class Plan:
         return pl.DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        return candidates_as_html(self.candidates, self.scenario)
+        return candidates_as_html(self.candidates, self.scenario, self.worth)
 
 
 def plan(public: Table, scenario: Scenario, *, target: str | None = None, **settings: Unpack[StudySettings]) -> Plan:
@@ -140,7 +154,7 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> found = plan(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton")
+    >>> found = plan(table, Scenario(records=[2000] * 4, epsilon=1.0), target="rate", rule="newton", features=1)
     >>> found.best.rule, found.predicted < 1
     ('newton', True)
     """
@@ -156,7 +170,9 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
         terms = msgspec.structs.replace(terms, summary=dictionary_digest(summary))
     if terms.evaluations:
         candidates = (_with_evaluations(known, terms, candidates[0], scenario), *candidates[1:])
-    return Plan(scenario, candidates, terms, known.dictionary, known.evidence.sample, summary, known.choice)
+    quality, traded = known.quality(scenario, candidates[0].relative_fitness), known.trade(scenario)
+    sample = known.evidence.sample
+    return Plan(scenario, candidates, terms, known.dictionary, sample, summary, known.choice, quality, traded)
 
 
 def require_new_study(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -14,11 +14,16 @@ from copriv.errors import BadInput
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.learner.public_rows import public_rows_beside, read_sample
 from copriv.losses.choose import loss_name
+from copriv.losses.metrics import Metrics
 from copriv.losses.outside import OutsideLoss
 from copriv.losses.sample import Sample
 from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
+from copriv.planning.default_features import features_for
+from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
 from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.feature_trade import Traded, public_distance, trade
+from copriv.planning.few_rows import are_too_few
 from copriv.planning.from_terms import settled_by
 from copriv.planning.outline import Outline, Study, evidence_for, gather_evidence, outline_of, wishes_in
 from copriv.planning.scenario import Scenario
@@ -30,7 +35,8 @@ from copriv.records.dictionary import ROW_NORM, Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.file_format import FileFormat, parse_format
 from copriv.records.fit_features import PublicRows
-from copriv.records.load import load_public, take_public
+from copriv.records.load import collect_public, load_public
+from copriv.records.load_notices import about_public
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
@@ -41,7 +47,7 @@ class PlanSettings(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …, or auto
+        features: which features: auto (the default: the plan chooses), a number of principal components, pls:10, all …
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
@@ -93,6 +99,8 @@ class PublicStudy:
     agreed: Terms | None
     notices: tuple[str, ...]
     choice: FeatureChoice | None = None
+    rows: PublicRows | None = None
+    features: FeatureSpec | None = None
 
     @property
     def study(self) -> Study:
@@ -103,6 +111,35 @@ class PublicStudy:
         """What owners are told of the public rows, to compare their own with; None if there are too few."""
         known = self.evidence
         return summarise(known.sample, known.objective, known.start, ROW_NORM)
+
+    def quality(self, scenario: Scenario, joint: float) -> ExpectedQuality | None:
+        """What models should be worth on new records, if ψ of the joint one is this; None if rows are too few."""
+        if are_too_few(self.evidence.sample):
+            return None
+        public, view = self._public_figures(), self.evidence.view
+        if public is None:
+            return None
+        own = view.median_alone(scenario.records, scenario.heterogeneity)
+        counted = None if self.choice is None else public_distance(self.choice.taken)
+        return expect_quality(public, view.public_model(scenario.total) if counted is None else counted, joint, own)
+
+    def trade(self, scenario: Scenario) -> tuple[Traded, ...]:
+        """What features cost and bring, for the owners of a scenario and with less ε; nothing if they were named."""
+        if self.choice is None or self.rows is None:
+            return ()
+        return trade(self.rows, self.choice, scenario, self.spec)
+
+    def _public_figures(self) -> Metrics | None:
+        """Of the public model, cross-validated: with features fitted anew in each fold, if a target has shaped them.
+
+        The rows of a study have their features already.
+        """
+        if self.choice is not None:
+            return self.choice.taken.public
+        parts = folds_of_sample(self.evidence.sample)
+        if self.rows is not None and self.features is not None and not self.features.codes:
+            parts = self.rows.folds(self.features)
+        return cross_validate(parts, self.evidence, self.dictionary.target)
 
     def outline(self, scenario: Scenario) -> Outline:
         """Where the search for owners of a scenario starts from."""
@@ -127,24 +164,17 @@ def read_public(
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
     choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
-    found: list[FeatureChoice] = []
-    choose = None if scenario is None else _choosing(scenario, spec, found)
-    dictionary, sample, about = take_public(table, choice, settings.get("features", 10), skip=skip, choose=choose)
-    notices = (*(notice for each in found for notice in each.notices), *about)
-    evidence = gather_evidence(sample, spec)
-    return PublicStudy(dictionary, evidence, spec, None, notices, found[0] if found else None)
-
-
-def _choosing(
-    scenario: Scenario, spec: TrainingSpec, found: list[FeatureChoice]
-) -> Callable[[PublicRows], FeatureSpec]:
-    """Chooses features for the owners of a scenario, and keeps what it has found."""
-
-    def choose(rows: PublicRows) -> FeatureSpec:
-        found.append(choose_features(rows, scenario.records, wishes_in(scenario, spec)))
-        return found[-1].taken.spec
-
-    return choose
+    rows = collect_public(table, choice, skip=skip)
+    wanted = FeatureSpec.parse(features_for(settings.get("features"), spec.meant_rule))
+    found = None
+    if wanted.auto and scenario is not None:
+        found = choose_features(rows, scenario.records, wishes_in(scenario, spec))
+    features = wanted if found is None else found.taken.spec
+    fitted = rows.fit(features)
+    notices = (*(() if found is None else found.notices), *about_public(fitted, features, rows))
+    return PublicStudy(
+        fitted.dictionary, gather_evidence(fitted.public, spec), spec, None, notices, found, rows, features
+    )
 
 
 def spec_of(settings: PlanSettings) -> TrainingSpec:

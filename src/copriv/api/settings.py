@@ -29,7 +29,7 @@ class Reading(TypedDict, total=False):
 
     Keys:
         skip: columns to leave out, such as one that gives the target away.
-        features: which features: a number of principal components (10), or pls:10, all, pls:10+score …, or auto
+        features: which features: auto (the default: the plan chooses), a number of principal components, pls:10, all …
         public_rows: how many of the last rows are public, if `public` is not given (a fifth, and at most 10,000).
         shuffle: shuffle the rows first.
         seed: of the shuffle (0).

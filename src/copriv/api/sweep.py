@@ -125,7 +125,7 @@ def sweep(data: Data | None = None, **grid: Any) -> Sweep:  # noqa: ANN401
 
     >>> import copriv as cp
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> data = cp.read(table, target="y", owners=2)
+    >>> data = cp.read(table, target="y", owners=2, features=1)
     >>> found = cp.sweep(data, epsilon=[1, 10], regularization=[1e-5, 1e-3], rule="statistics")
     >>> found.to_polars().select("epsilon", "regularization", "noise").rows()[1]
     (1, 0.001, 'seeded')

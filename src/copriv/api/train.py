@@ -34,7 +34,7 @@ class Run:
 
     >>> from copriv.api.data import read
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> run = train(read(table, target="y", owners=2), 10, simulate=True)
+    >>> run = train(read(table, target="y", owners=2, features=1), 10, simulate=True)
     >>> run.metrics["records"], run.spent["owner"].to_list()
     (480, ['owner-1', 'owner-2'])
     >>> run
@@ -183,7 +183,7 @@ def train(data: Data, epsilon: Each | None = None, **settings: Unpack[TrainSetti
 
     >>> from copriv.api.data import read
     >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
-    >>> run = train(read(table, target="y", owners=2), epsilon=10, simulate=True)
+    >>> run = train(read(table, target="y", owners=2, features=1), epsilon=10, simulate=True)
     >>> run.model.predict({"x": [1.0]}).round(0).tolist()
     [5.0]
     """

@@ -44,7 +44,7 @@ class Verdict:
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton").scenario.owners
+    >>> verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton", features=1).scenario.owners
     5
     """
 
@@ -129,7 +129,7 @@ def verdict(
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
-    >>> found = verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton")
+    >>> found = verdict(table.head(60), table, Scenario([60] * 5), target="rate", rule="newton", features=1)
     >>> found.decision in ("join", "stay", "either"), found.fit.reading
     (True, 'alike')
     """

@@ -42,8 +42,8 @@ class ForecastOptions(
 def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
     """Forecast what privacy will cost, from public rows, sizes and budgets alone; nobody is asked, nothing is spent.
 
-    The answer is the relative fitness of the joint model (0 is the best there could be), an interval for it, what an
-    owner would reach alone, and whether it should join. `plan` and `train` tell the same number.
+    The answer is what models should be worth (R² and errors, or AUC and log-loss), the distance ψ of the joint one from
+    the best model in these features, an interval for it, and whether to join. `plan` and `train` tell the same number.
 
         copriv forecast --public loans.csv --target int_rate --owners 10 --records 10000 --epsilon 1
 

@@ -37,8 +37,8 @@ class Reading:
         str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
     ] = None
     features: Annotated[
-        str, option("--features", DATA, "How many components, or which features: pls:10+score, all, auto …", "N|SPEC")
-    ] = "10"
+        str | None, option("--features", DATA, "How many, or which: 10, pls:10+score, all … (default: auto)", "N|SPEC")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,4 +72,4 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
     if options.as_json:
         typer.echo(groups.as_json({"study": str(options.out)} | found.to_dict()))
     else:
-        show_plan(found.terms, found.candidates, who, options.out, Console(), found.features)
+        show_plan(found.terms, found.candidates, who, options.out, Console(), found.worth)

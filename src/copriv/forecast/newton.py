@@ -139,6 +139,12 @@ class NewtonForecast:
             raise BadInput("no number of answers to choose from", remedy="name at least one", value=len(deviations))
         return min(found, key=lambda prospect: prospect.cost)
 
+    def public_cost(self, rows: int) -> float:
+        """ψ of a model of so many public rows alone: tr A⁻¹Σ_gg/2n over the fitness, whatever the clip."""
+        outlook = self.outlooks[-1]
+        explained = float(np.diag(outlook.price) @ outlook.spread)
+        return (explained + outlook.unexplained) / rows / self.fitness
+
     def best_clip(self, records: Sequence[int], units: Sequence[float], shifts: Mapping[float, float]) -> float:
         """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
 

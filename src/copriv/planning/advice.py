@@ -29,6 +29,7 @@ from copriv.planning.training_spec import TrainingSpec
 from copriv.vectors import FloatArray
 
 Decision = Literal["join", "stay", "either"]
+ForeseenDecision = Literal["join", "stay", "public", "either"]
 _DECISIONS: dict[str, Decision] = {"first": "join", "second": "stay", "undecided": "either"}
 
 
@@ -98,6 +99,21 @@ class Advice:
 def decide(joint: Forecast, alone: Estimate) -> Decision:
     """Join if the interval of joint over alone lies below 1, stay if it lies above."""
     return _DECISIONS[smaller(Estimate.of(joint), alone)]
+
+
+def foresee(joint: Forecast, alone: float, public: float) -> ForeseenDecision:
+    """What owners should do, by the ψ of all models in the same features, before any of them has looked at its records.
+
+    The alternative to joining is the better of the own and the public model. Join if the joint one should beat it;
+    where it should not, use that one and spend nothing.
+
+    Args:
+        joint: what is forecast.
+        alone: ψ of the median owner's own model.
+        public: ψ of the public model, which costs nobody anything.
+    """
+    found = decide(joint, Estimate(min(alone, public), 0.0))
+    return "public" if found == "stay" and public < alone else found
 
 
 class Adviser:

@@ -98,7 +98,9 @@ def candidates(rows: int, cells: int, *, boosting: bool = True) -> list[FeatureS
     ['pls:3', 'pls:10']
     """
     most = max(rows // 3, 1)
+    # A hundred components are nearly all cells, and fit public rows better than others: only where cells are too many.
     counts = [count for count in (3, 10, 30, 100) if count < min(cells, most + 1)] or [1]
+    counts = [count for count in counts if count < 100 or cells > most]
     found = [FeatureSpec(pls=count) for count in counts]
     found += [FeatureSpec(all=True)] if cells <= most else []
     scored = boosting and rows >= _FEWEST_TO_BOOST

@@ -20,6 +20,7 @@ from copriv.records.column import text
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
+from copriv.records.load_notices import about_default, about_public, about_rows, about_target, about_use
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
 from copriv.records.public_cells import Fitted, public_sample
 from copriv.records.table import collect, count_rows, read_batches, require_columns
@@ -29,7 +30,6 @@ from copriv.vectors import FloatArray, IntArray
 
 # From public rows, and the name and size of each owner, to features.
 Choose = Callable[[PublicRows, Sequence[tuple[str, int]]], FeatureSpec]
-_MOST_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,16 @@ class OwnerSample:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Everything a study starts from; without public rows, the dictionary is somebody else's."""
+    """Everything a study starts from; without public rows, the dictionary is somebody else's.
+
+    `features` are those that were fitted: as asked for, or as chosen; None if the dictionary was agreed already.
+    """
 
     dictionary: Dictionary
     public: Sample | None
     owners: tuple[OwnerSample, ...]
     notices: tuple[str, ...]
+    features: FeatureSpec | None = None
 
     def require_public(self) -> Sample:
         """The public rows, for whatever cannot do without."""
@@ -125,46 +129,45 @@ def load_consortium(
     if dictionary is not None:
         _require_agreement(dictionary, plan)
     parts = _separate(table, plan, public, arranged, agreed=dictionary is not None)
-    fitted: Fitted | None = None
+    fit = None
     if dictionary is None:
-        known = parts.public if plan.header else _filled(parts.public, plan.named())
-        public_rows = PublicRows(known, plan.target, skip=plan.not_features())
-        fitted = public_rows.fit(_settle_features(table, plan, public_rows, parts.private, choose))
-        dictionary = fitted.dictionary
+        fit = _fit(table, plan, parts, choose)
+        dictionary = fit.fitted.dictionary
     require_columns(table, dictionary.required_columns())
     features, targets, names, unseen = _reduce(table, dictionary, plan.partition.column, rows, tell)
     private = parts.private
     shares = divide(plan.partition, None if names is None else names.take(private), private.size)
     kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
-    before = (*parts.notices, *_about_fit(fitted), *_about_target(dictionary))
-    after = (*describe_unseen(unseen), *_about_rows(small, names, private))
-    known_rows = fitted.public if fitted else _public_sample(parts.public, dictionary)
+    before = (*parts.notices, *(fit.about if fit else about_target(dictionary)))
+    after = (*describe_unseen(unseen), *about_rows(small, names, private))
+    known_rows = fit.fitted.public if fit else _public_sample(parts.public, dictionary)
     places = [(share.name, private[share.rows]) for share in kept]
     owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
     used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
-    return Intake(dictionary, known_rows, owners, (*before, *_about_use(used), *after))
+    return Intake(dictionary, known_rows, owners, (*before, *about_use(used), *after), fit.spec if fit else None)
 
 
 def take_public(
-    table: pl.LazyFrame,
-    target: TargetChoice,
-    features: FeatureSpec | str | int,
-    *,
-    skip: Sequence[str] = (),
-    choose: Callable[[PublicRows], FeatureSpec] | None = None,
+    table: pl.LazyFrame, target: TargetChoice, features: FeatureSpec | str | int, *, skip: Sequence[str] = ()
 ) -> tuple[Dictionary, Sample, tuple[str, ...]]:
-    """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it.
+    """Public rows alone: the dictionary fitted on them, the rows reduced by it, and what there is to say about it."""
+    rows, spec = collect_public(table, target, skip=skip), FeatureSpec.parse(features)
+    fitted = rows.fit(spec)
+    return fitted.dictionary, fitted.public, about_public(fitted, spec, rows)
 
-    `choose` chooses features that are left to it (`auto`).
+
+def collect_public(table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[str] = ()) -> PublicRows:
+    """Public rows, to fit features on.
+
+    Raises:
+        BadInput: there are none, or the target is not among the columns or cannot be read.
     """
     require_columns(table, [target.name])
     public = collect(table)
     if public.is_empty():
         raise BadTable("the public table has no rows", remedy="give one that has", value=0)
-    rows, wanted = PublicRows(public, target, skip=skip), FeatureSpec.parse(features)
-    fitted = rows.fit(choose(rows) if wanted.auto and choose is not None else wanted)
-    return fitted.dictionary, fitted.public, (*_about_fit(fitted), *_about_target(fitted.dictionary))
+    return PublicRows(public, target, skip=skip)
 
 
 def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
@@ -217,7 +220,7 @@ def _separate(
         return _Parts(arranged, collect(table.head(0)))
     first = arranged.size - wanted
     private, last = arranged[:first], arranged[first:]
-    notices = _about_public(plan, arranged.size)
+    notices = (about_default(wanted, arranged.size),) if plan.public_rows is None else ()
     if np.array_equal(last, np.arange(first, arranged.size)):
         return _Parts(private, collect(table.slice(first, wanted)), notices)
     chosen = pl.LazyFrame({"__row": last.astype(np.uint32)})
@@ -246,6 +249,24 @@ def _public_rows(plan: LoadSpec, rows: int, *, agreed: bool) -> int:
             value=wanted,
         )
     return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Features that were fitted on public rows, and what there is to say about them."""
+
+    fitted: Fitted
+    spec: FeatureSpec
+    about: tuple[str, ...]
+
+
+def _fit(table: pl.LazyFrame, plan: LoadSpec, parts: _Parts, choose: Choose | None) -> _Fit:
+    """The features that are wanted or chosen, of the public rows alone."""
+    known = parts.public if plan.header else _filled(parts.public, plan.named())
+    rows = PublicRows(known, plan.target, skip=plan.not_features())
+    spec = _settle_features(table, plan, rows, parts.private, choose)
+    fitted = rows.fit(spec)
+    return _Fit(fitted, spec, about_public(fitted, spec, rows))
 
 
 def _settle_features(
@@ -309,62 +330,3 @@ def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | Non
     if public.is_empty():
         return None
     return public_sample(dictionary, public)
-
-
-def _about_public(plan: LoadSpec, rows: int) -> tuple[str, ...]:
-    if plan.public_rows is not None:
-        return ()
-    taken = f"the last {default_public_rows(rows):,} of {rows:,} rows are taken as public, which nothing protects"
-    return (f"{taken}: --public-rows N or a --public file says otherwise",)
-
-
-def _about_fit(fitted: Fitted | None) -> list[str]:
-    """What is left out, and what else there is to say of the features."""
-    if fitted is None:
-        return []
-    reasons: dict[str, list[str]] = {}
-    for column in fitted.left_out:
-        reasons.setdefault(column.reason, []).append(column.name)
-    return [*(f"left out, {reason}: {_list(names)}" for reason, names in sorted(reasons.items())), *fitted.notices]
-
-
-def _about_target(dictionary: Dictionary) -> list[str]:
-    target = dictionary.target
-    if not target.categories:
-        return []
-    if target.positive is not None:
-        others = " or ".join(map(repr, target.categories[:-1][:_MOST_SHOWN]))
-        more = " or another one" if len(target.categories) > _MOST_SHOWN + 1 else ""
-        read = f"the target {target.name!r} is read as labels: {target.positive!r} is positive, {others}{more} negative"
-        return [f"{read}; --positive VALUE chooses another one"]
-    numbered = ", ".join(f"{name} = {place}" for place, name in enumerate(target.categories, start=1))
-    return [f"the target {target.name!r} is read as ordinal: {numbered}"]
-
-
-def _about_use(owners: Sequence[tuple[str, int, int]]) -> list[str]:
-    """What contributes nothing, for the people at home; of owners by name, records and usable records."""
-    notices = []
-    unusable = sum(records - used for _, records, used in owners)
-    if unusable:
-        notices.append(f"{unusable:,} private rows have no usable target: they count and contribute nothing")
-    silent = [name for name, _, used in owners if used == 0]
-    if silent:
-        notices.append(f"no record has a usable target, so they contribute nothing but noise: {_list(silent)}")
-    return notices
-
-
-def _about_rows(small: list[Share], names: Names | None, private_rows: IntArray) -> list[str]:
-    notices = []
-    nameless = 0 if names is None else int(np.sum(names.codes[private_rows] == NAMELESS))
-    if nameless:
-        notices.append(f"{nameless:,} private rows name no owner and are left out")
-    if small:
-        notices.append(
-            f"{len(small)} owners with too few records are left out: {_list([share.name for share in small])}"
-        )
-    return notices
-
-
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-    return ", ".join(names[:_MOST_SHOWN]) + more

@@ -17,6 +17,7 @@ from copriv.errors import BadTable
 from copriv.records.column import COMMA_NUMBER, WRITTEN_DATES, Column, Kind, raw, text
 from copriv.records.ranges import RANGES, is_pattern
 
+_MOST_NAMED = 5
 _MOST_MISSING = 0.5
 _FEWEST_TEXTS = 50
 _TEXT_SHARE = 0.2
@@ -62,8 +63,10 @@ def survey(
         else:
             left_out.append(LeftOut(name, found))
     if not columns:
+        found = ", ".join(f"{each.name!r} is {each.reason}" for each in left_out[:_MOST_NAMED])
         raise BadTable(
-            "no column is left to learn from: every one is an identifier, free text, constant or mostly missing",
+            "no column is left to learn from: every one is an identifier, free text, constant or mostly missing"
+            + (f" ({found}{' …' if len(left_out) > _MOST_NAMED else ''})" if found else ""),
             remedy="give a table with numeric or categorical features, or more public rows",
         )
     return columns, left_out

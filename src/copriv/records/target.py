@@ -170,11 +170,12 @@ def _with_last(categories: tuple[str, ...], positive: str) -> tuple[str, ...]:
 
 
 def _not_numeric(choice: TargetChoice, categories: tuple[str, ...]) -> BadTable:
-    problem = f"the target {choice.name!r} is not numeric: {_list(categories)}"
+    count = f"{len(categories)} classes " if len(categories) > 2 else ""
+    problem = f"the target {choice.name!r} is not numeric: {count}{_list(categories)}"
     if all(re.search(COMMA_NUMBER, each) for each in categories):
         return BadTable(problem, remedy="if these are numbers with a decimal comma, say --decimal ,", value=choice.name)
     if choice.labels:
-        remedy = f"it has {len(categories)} categories: say by --positive VALUE which one is told from all others"
+        remedy = f"a model tells two classes apart: {_one_study_each('--positive VALUE', len(categories))}"
     else:
         two = (
             " for one of two labels" if len(categories) == 2 else " --positive VALUE for one of them against all others"
@@ -218,11 +219,27 @@ def _as_label(draft: Target, values: FloatArray, choice: TargetChoice) -> Target
     if levels.size != 2:
         raise BadInput(
             f"the logistic loss needs a target with two values, and {choice.name!r} has {levels.size}",
-            remedy="choose another target" if levels.size < 2 else "pass --positive-above X to make two of them",
+            remedy=_two_of(int(levels.size)),
             value=int(levels.size),
         )
     _require_larger(choice, levels)
     return msgspec.structs.replace(draft, center=float(levels.mean()), levels=tuple(levels.tolist()))
+
+
+def _two_of(values: int) -> str:
+    """What to do about a number of values that is not two."""
+    if values < 2:
+        return "choose another target"
+    more = _one_study_each("the classes written as text and --positive VALUE", values)
+    return f"pass --positive-above X to make two of them; of unordered classes, {more}"
+
+
+def _one_study_each(how: str, classes: int) -> str:
+    """There is no model of many classes: what one of each against all others costs."""
+    return (
+        f"train one study a class, with {how}; what owners promise adds up, so that {classes} studies of ε = 1 promise "
+        f"ε = {classes} for one record (replace-one), or give each ε/{classes}"
+    )
 
 
 def _require_larger(choice: TargetChoice, levels: FloatArray) -> None:

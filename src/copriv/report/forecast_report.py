@@ -9,16 +9,20 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from copriv.planning.expected_quality import ExpectedQuality
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.report.quality_lines import baseline, cells, headings
 from copriv.report.sentence import many
 
 AXES = {"epsilon": "ε of every owner", "owners": "owners N", "records": "records of every owner"}
-_MARKS = {"join": "●", "stay": "·", "too close to call": "?"}
+_MARKS = {"join": "●", "stay": "·", "use the public model": "○", "too close to call": "?"}
 _VERDICTS = {
-    "join": "Join: the joint model should beat what an owner reaches alone.",
-    "stay": "Stay: an owner's own model should beat the joint one.",
-    "too close to call": "Too close to call: what an owner reaches alone lies within the interval.",
+    "join": "Join: the joint model should beat what an owner reaches alone, and the public model.",
+    "stay": "Stay: an owner's own model should beat the joint one. Spend nothing.",
+    "use the public model": "Use the public model, spend nothing: the joint one should not beat it.",
+    "too close to call": "Too close to call: what needs nobody lies within the interval. In doubt, spend nothing.",
 }
+_PSI = "ψ: distance from the best model in these features"
 
 
 class PublicTold(msgspec.Struct):
@@ -97,21 +101,19 @@ class ForecastTold(msgspec.Struct):
     table: list[Varying] = []
     files: list[str] = []
     elsewhere: tuple[float, float] | None = None
+    quality: ExpectedQuality | None = None
 
 
 def show(told: ForecastTold, console: Console) -> None:
     """Print the forecast, what it rests on, and the table of what was varied."""
-    table = Table(title=f"forecast for {told.target!r}: how far from the best possible model", title_justify="left")
-    table.add_column("model")
-    table.add_column("expected ψ", justify="right")
-    table.add_column("")
-    low, high = told.interval
-    table.add_row("joint, private", _number(told.relative_fitness), f"95 %: {_number(low)} to {_number(high)}")
-    if told.elsewhere is not None:
-        table.add_row("if public rows come from elsewhere", "", f"95 %: up to {_number(told.elsewhere[1])}")
-    table.add_row("alone, median owner", _number(told.alone), f"{told.records // told.owners:,} records on average")
-    table.add_row("public rows only", _number(told.public.relative_fitness), f"{told.public.rows:,} rows")
+    table = Table(title=f"forecast for {told.target!r}; {_PSI}", title_justify="left")
+    for place, heading in enumerate(_headings(told)):
+        table.add_column(heading, justify="right" if 0 < place <= len(_headings(told)) - 2 else "left")
+    for row in _rows(told):
+        table.add_row(*row)
     console.print(table)
+    if told.quality is not None and told.quality.warning is not None:
+        console.print(f"note: {told.quality.warning}", style="bold", highlight=False)
     step = "" if told.step is None else f", step {told.step:.3g}"
     console.print(
         f"rule {told.rule}: at most {many(told.answers_per_owner, 'answer')} an owner{step}, clip {told.clip:.3g}, "
@@ -181,18 +183,39 @@ def _where_joining_pays(told: ForecastTold) -> Table:
 
 def as_html(told: ForecastTold) -> str:
     """The forecast in a notebook: one small table."""
-    low, high = told.interval
-    shifted = [] if told.elsewhere is None else [told.elsewhere]
-    rows = (
-        ("joint, private", _number(told.relative_fitness), f"95 %: {_number(low)} to {_number(high)}"),
-        *(("if public rows come from elsewhere", "", f"95 %: up to {_number(most)}") for _, most in shifted),
-        ("alone, median owner", _number(told.alone), ""),
-        ("public rows only", _number(told.public.relative_fitness), f"{told.public.rows:,} rows"),
-    )
-    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    shown = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in _rows(told))
+    head = "".join(f"<th>{html.escape(heading)}</th>" for heading in _headings(told))
     about = f"rule {told.rule}, {told.mechanism} noise, ε = {_range(told.epsilon)}, δ = {told.delta:g}"
-    words = f"{about} for one {told.unit} ({told.adjacency}). {how_far(told)}. {what_to_do(told)}"
-    return f"<table><tr><th>model</th><th>expected ψ</th><th></th></tr>{cells}</table><p>{html.escape(words)}</p>"
+    warned = "" if told.quality is None or told.quality.warning is None else f" Note: {told.quality.warning}."
+    words = f"{_PSI}. {about} for one {told.unit} ({told.adjacency}). {how_far(told)}.{warned} {what_to_do(told)}"
+    return f"<table><tr>{head}</tr>{shown}</table><p>{html.escape(words)}</p>"
+
+
+def _headings(told: ForecastTold) -> tuple[str, ...]:
+    figures = () if told.quality is None else headings(told.quality.public)
+    return ("model", *figures, "expected ψ", "")
+
+
+def _rows(told: ForecastTold) -> list[tuple[str, ...]]:
+    """One row a model: figures people know, ψ, and what it rests on."""
+    (low, high), own = told.interval, f"predicted; {told.records // told.owners:,} records on average"
+    rows: list[tuple[str, str, str]] = [
+        ("joint, private", _number(told.relative_fitness), f"predicted; ψ 95 %: {_number(low)} to {_number(high)}"),
+        ("alone, median owner", _number(told.alone), own),
+        ("public rows only", _number(told.public.relative_fitness), f"cross-validated; {told.public.rows:,} rows"),
+    ]
+    quality, figures = told.quality, list[tuple[str, ...]]([()] * 3)
+    if quality is not None:
+        figures = [cells(each) for each in (quality.joint, quality.alone, quality.public)]
+    found = [(name, *here, psi, said) for (name, psi, said), here in zip(rows, figures, strict=True)]
+    if told.elsewhere is not None:
+        blank = tuple("" for _ in figures[0])
+        shifted = f"ψ 95 %: up to {_number(told.elsewhere[1])}"
+        found.insert(1, ("if public rows come from elsewhere", *blank, "", shifted))
+    if quality is not None:
+        name, same = baseline(quality.public)
+        found.append((name, *same, "", ""))
+    return found
 
 
 def _range(epsilon: float | tuple[float, float]) -> str:

@@ -4,19 +4,46 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from copriv.planning.candidate import Candidate
+from copriv.planning.expected_quality import ExpectedQuality
 from copriv.planning.feature_choice import FeatureChoice
+from copriv.planning.feature_trade import Traded
 from copriv.planning.scenario import Scenario
 from copriv.protocol.terms import Terms
+from copriv.report.quality_lines import baseline, headings
 from copriv.report.sentence import many
 
 _NOT_NAMED = "not named"
 _HEADINGS = ("rule", "noise", "answers", "clip", "step", "ψ forecast", "95 % of trainings")
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What models and features should be worth.
+
+    Args:
+        quality: figures people know; None if public rows are too few to tell.
+        features: which were compared; None if they were named.
+        trade: what each of them costs and brings.
+    """
+
+    quality: ExpectedQuality | None
+    features: FeatureChoice | None = None
+    trade: tuple[Traded, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The same in words."""
+        figures = () if self.quality is None else _figures(self.quality)
+        name = "R²" if self.quality is None or self.quality.public.log_loss is None else "log-loss explained"
+        said = () if self.features is None else self.features.notices
+        return (*figures, *(_traded(each, name) for each in self.trade), *said)
 
 
 def show_plan(
@@ -25,9 +52,9 @@ def show_plan(
     scenario: Scenario,
     place: Path,
     console: Console,
-    features: FeatureChoice | None = None,
+    worth: Worth | None = None,
 ) -> None:
-    """Print what was written, what each way should cost, and the features that were compared."""
+    """Print what was written, what models should be worth, the features that were compared, and what each way costs."""
     epsilon = f"ε = {terms.epsilon:g}" if terms.epsilon else f"ε = {_epsilons(scenario)}, each its own"
     lines = (
         f"the study {terms.name!r} is in {place}; its terms are {terms.digest()}",
@@ -37,7 +64,7 @@ def show_plan(
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",
     )
     _say(lines, console)
-    _say(() if features is None else _trade(features), console)
+    _say(() if worth is None else worth.lines, console)
     console.print(_table(candidates, scenario))
     _say((*candidates[0].forecast.caveats, *_of_shifts(candidates[0])), console, before="note: ")
     if len(candidates) > 1:
@@ -45,15 +72,15 @@ def show_plan(
     _say((f"next: copriv train --study {place} (here), or copriv learner init {place} (a consortium)",), console)
 
 
-def candidates_as_html(candidates: Sequence[Candidate], scenario: Scenario) -> str:
-    """The candidates in a notebook."""
+def candidates_as_html(candidates: Sequence[Candidate], scenario: Scenario, worth: Worth | None = None) -> str:
+    """What models should be worth, and the candidates, in a notebook."""
     rows = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(way)) + "</tr>" for way in candidates
     )
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in _HEADINGS)
-    return (
-        f"<p>{html.escape(_title(scenario))}; {html.escape(scenario.promise)}</p><table><tr>{head}</tr>{rows}</table>"
-    )
+    lines = () if worth is None else worth.lines
+    about = "<br>".join(html.escape(line.strip()) for line in (*lines, f"{_title(scenario)}; {scenario.promise}"))
+    return f"<p>{about}</p><table><tr>{head}</tr>{rows}</table>"
 
 
 def _say(lines: Sequence[str], console: Console, before: str = "") -> None:
@@ -73,7 +100,8 @@ def _table(candidates: Sequence[Candidate], scenario: Scenario) -> Table:
 def _title(scenario: Scenario) -> str:
     low, high = min(scenario.records), max(scenario.records)
     sizes = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"ψ forecast from public rows, for {many(scenario.owners, 'owner')} of {sizes} records"
+    who = f"{many(scenario.owners, 'owner')} of {sizes} records"
+    return f"ψ, the distance from the best model in these features, as forecast for {who}"
 
 
 def _cells(way: Candidate) -> tuple[str, ...]:
@@ -83,10 +111,28 @@ def _cells(way: Candidate) -> tuple[str, ...]:
     return way.rule, way.mechanism, *numbers
 
 
-def _trade(choice: FeatureChoice) -> tuple[str, ...]:
-    """The features that were compared, one a line, and what was chosen."""
-    compared = tuple(f"  features  {each.words} predicted, ψ {each.relative_fitness:.2g}" for each in choice.weighed)
-    return (*compared, *choice.notices)
+def _figures(quality: ExpectedQuality) -> tuple[str, ...]:
+    """What the public model is worth, and the joint one should be, beside always predicting the same."""
+    name, cells = baseline(quality.public)
+    same = ", ".join(f"{head} {cell}" for head, cell in zip(headings(quality.public), cells, strict=True) if cell)
+    joint = "nothing is predicted" if quality.joint is None else f"{quality.joint.words} predicted"
+    lines = (
+        f"  worth     joint, private: {joint}",
+        f"            public rows only: {quality.public.words} (cross-validated); {name}: {same}",
+    )
+    return lines if quality.warning is None else (*lines, f"note: {quality.warning}")
+
+
+def _traded(each: Traded, name: str) -> str:
+    """One choice of features, in a line."""
+    ends = zip(each.predicted, each.epsilon, strict=True)
+    ahead = ", ".join(f"{_share(share)} at ε = {epsilon:g}" for share, epsilon in ends)
+    said = f"{each.features} ({many(each.count, 'feature')}): {name} {_share(each.public)} public, {ahead} predicted"
+    return f"  features  {said}{', taken' if each.taken else ''}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _of_shifts(way: Candidate) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.planning.default_features import features_for
 from copriv.planning.feature_choice import choose_features
 from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like
@@ -24,13 +25,14 @@ from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
 from copriv.runtime.events import Note, Progress, Tell, counting
 from copriv.runtime.local_request import Loading, TrainRequest, loading_of
-from copriv.runtime.local_spec import spec_for
+from copriv.runtime.local_spec import rule_of, spec_for
 from copriv.vectors import IntArray
 
 SYNTHETIC_OWNERS = 10
 SYNTHETIC_RECORDS = 10_000
 SYNTHETIC_PUBLIC = 10_000
 _MOST_KEPT = 2
+_OF_KEEPING = ("out", "ledgers", "budget", "version_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
     partition = Partition(loading.owner_column, owners, per_owner, loading.min_records)
     header = sources.data is not None or loading.data is None or has_header(loading.data)
-    plan = LoadSpec(choice, partition, loading.features, _public_rows(loading, sources), loading.skip, header)
+    plan = LoadSpec(choice, partition, _features(loading), _public_rows(loading, sources), loading.skip, header)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     if rows:
@@ -125,6 +127,17 @@ def _choosing(loading: Loading, tell: Tell, notes: list[str]) -> Choose:
         return found.taken.spec
 
     return choose
+
+
+def _features(loading: Loading) -> int | str:
+    """Those that are asked for, else those that fit the rule; before a rule is known, those that fit most."""
+    return features_for(loading.features, rule_of(loading) if isinstance(loading, TrainRequest) else "auto")
+
+
+def settled_features(loading: Loading, intake: Intake) -> int | str | None:
+    """The features that were fitted, where they were left open: a run that goes on takes these, and chooses nothing."""
+    open_still = intake.features is not None and FeatureSpec.parse(_features(loading)).auto
+    return str(intake.features) if open_still else loading.features
 
 
 def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
@@ -164,10 +177,17 @@ def _key(loading: Loading) -> bytes:
     """What a reading depends on, the files' state included."""
     labels = "logistic" if loading.loss == "logistic" else ""
     # Features that are left open depend on what is promised, too.
-    auto = FeatureSpec.parse(loading.features).auto
-    plain = loading if auto else msgspec.structs.replace(loading_of(loading), loss=labels)
+    auto = FeatureSpec.parse(_features(loading)).auto
+    plain = _without_keeping(loading) if auto else msgspec.structs.replace(loading_of(loading), loss=labels)
     files = [path.stat() for path in (loading.data, loading.public, loading.dictionary) if path and path.exists()]
     return msgspec.json.encode((plain, [(file.st_size, file.st_mtime_ns, file.st_ino) for file in files]), enc_hook=str)
+
+
+def _without_keeping(loading: Loading) -> Loading:
+    """The same without what says where a run is kept and charged, which chooses no features."""
+    if not isinstance(loading, TrainRequest):
+        return loading
+    return msgspec.structs.replace(loading, **dict.fromkeys(_OF_KEEPING), simulate=False, in_memory=False)
 
 
 def _require_labels(loading: Loading) -> None:

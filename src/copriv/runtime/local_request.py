@@ -26,7 +26,7 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: bool = False
     positive_above: float | None = None
     dictionary: Path | None = None
-    features: int | str = 10
+    features: int | str | None = None
     skip: tuple[str, ...] = ()
     synthetic: Literal["lending", "hospital"] = "lending"
     owner_column: str | None = None

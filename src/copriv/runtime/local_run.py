@@ -35,7 +35,7 @@ from copriv.runtime.local import Consortium, Findings, Watch, assemble, measure,
 from copriv.runtime.local_dataset import DatasetSpending, charge, check_payment
 from copriv.runtime.local_folder import hidden_folder, make, require_new, shut
 from copriv.runtime.local_ledgers import Ledgers, allow_open_files, dataset_of
-from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, tell_reading
+from copriv.runtime.local_load import Sources, has_data, has_public, settle_public_rows, settled_features, tell_reading
 from copriv.runtime.local_origin import Origin, enrolled_by, origin_of
 from copriv.runtime.local_quality import OwnersAtHome, Quality, measure_quality
 from copriv.runtime.local_request import Person, Start, TrainRequest
@@ -236,7 +236,8 @@ def prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
     intake = job.sources.intake(job.request, job.tell)
     tell_reading(job.request, intake, job.tell)
     settled = settle_public_rows(job.request, job.sources, intake)
-    job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled))
+    features = settled_features(job.request, intake)
+    job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled, features=features))
     intake, study = _plan(job, intake)
     job.tell(Note(_describe(study)))
     return job, intake, study

@@ -25,7 +25,7 @@ def make_spec(request: TrainRequest, intake: Intake) -> TrainingSpec:
 def spec_for(request: TrainRequest, names: Sequence[str]) -> TrainingSpec:
     """The same for owners that are known by their names only."""
     return TrainingSpec(
-        rule=_rule(request),
+        rule=rule_of(request),
         guarantees=tuple(Guarantee.of(epsilon, request.delta) for epsilon in _epsilons(request, names)),
         seed=request.seed or 0,
         loss=request.loss,
@@ -55,7 +55,7 @@ def check_request(request: TrainRequest) -> None:
     choose(request.loss, request.huber_threshold)
 
 
-def _rule(request: TrainRequest) -> str:
+def rule_of(request: TrainRequest) -> str:
     """Whoever gives the paper's step means the paper's rule."""
     if request.rule == "auto" and (request.step or request.rho or request.central != "proof"):
         return "paper"

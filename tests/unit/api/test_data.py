@@ -33,20 +33,20 @@ def test_public_rows_may_have_a_table_of_their_own(loans, public):
 
 
 def test_columns_can_be_left_out(loans):
-    with_grade = cp.read(loans, target="int_rate", owners="bank").intake()
-    without = cp.read(loans, target="int_rate", owners="bank", skip="grade").intake()
+    with_grade = cp.read(loans, target="int_rate", owners="bank", features=10).intake()
+    without = cp.read(loans, target="int_rate", owners="bank", skip="grade", features=10).intake()
     assert "grade" in with_grade.dictionary.required_columns()
     assert "grade" not in without.dictionary.required_columns()
 
 
 def test_a_file_that_is_not_there_is_named_at_once():
     with pytest.raises(BadTable, match=r"nowhere\.csv"):
-        cp.read("nowhere.csv", target="y", owners=2)
+        cp.read("nowhere.csv", target="y", owners=2, features=10)
 
 
 def test_a_setting_that_nobody_knows_is_named_with_those_that_exist():
     with pytest.raises(BadInput, match="knows no setting 'feature'") as refused:
-        cp.read({"x": [1]}, target="x", owners=1, feature=3)
+        cp.read({"x": [1]}, target="x", owners=1, feature=3, features=10)
     assert "did you mean 'features'?" in refused.value.remedy
 
 
@@ -58,4 +58,4 @@ def test_a_setting_of_the_wrong_type_is_refused(name, value):
 
 def test_a_target_that_is_missing_is_refused_with_the_nearest_name(loans):
     with pytest.raises(BadTable, match="int_rat"):
-        cp.read(loans, target="int_rat", owners="bank").intake()
+        cp.read(loans, target="int_rat", owners="bank", features=10).intake()

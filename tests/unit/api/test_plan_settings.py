@@ -29,23 +29,25 @@ def written(tmp_path_factory):
     return table, path
 
 
-FORM = {"encoding": "latin-1", "decimal": ","}
+FORM = {"encoding": "latin-1", "decimal": ",", "features": 10}
 
 
 def test_a_forecast_reads_files_as_it_is_told(written):
     table, path = written
     who = Scenario([200] * 5)
-    plain = forecast(table, who, target="rate", rule="newton")
+    plain = forecast(table, who, target="rate", rule="newton", features=10)
     told = forecast(path, who, target="rate", rule="newton", **FORM)
     assert told.relative_fitness == plain.relative_fitness
     assert (
         told.relative_fitness
-        != forecast(path, who, target="rate", rule="newton", encoding="latin-1", ordinal=True).relative_fitness
+        != forecast(
+            path, who, target="rate", rule="newton", encoding="latin-1", ordinal=True, features=10
+        ).relative_fitness
     )
 
 
 def test_a_verdict_reads_both_files_as_it_is_told(written):
     table, path = written
     who = Scenario([400] * 5)
-    plain = verdict(table, table, who, target="rate", rule="newton")
+    plain = verdict(table, table, who, target="rate", rule="newton", features=10)
     assert verdict(path, path, who, target="rate", rule="newton", **FORM).to_dict() == plain.to_dict()

@@ -29,7 +29,7 @@ def table():
 
 @pytest.fixture
 def data(table):
-    return read(table, target="y", owners=2)
+    return read(table, target="y", owners=2, features=10)
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_every_combination_is_trained_once_and_the_same_again(data):
 
 def test_options_of_the_table_can_be_varied(table):
     table = table.with_columns(z=pl.col("x") ** 2)
-    found = sweep(read(table, target="y", owners="bank"), features=[1, 2], owners=["bank", 3], **FAST)
+    found = sweep(read(table, target="y", owners="bank", features=10), features=[1, 2], owners=["bank", 3], **FAST)
     frame = found.to_polars()
     assert frame["features_used"].to_list() == [1, 1, 2, 2]
     assert frame["owners_used"].to_list() == [2, 3, 2, 3]
@@ -146,7 +146,7 @@ def test_another_grid_adds_to_the_folder_and_other_records_are_not_taken_for_the
     sweep(data, epsilon=[1, 2], out=folder, **FAST)
     wider = sweep(data, epsilon=[1, 2, 3], out=folder, **FAST)
     assert wider.reused == 2
-    other = read(table.with_columns(pl.col("y") + pl.col("x") ** 2), target="y", owners=2)
+    other = read(table.with_columns(pl.col("y") + pl.col("x") ** 2), target="y", owners=2, features=10)
     assert sweep(other, epsilon=[1, 2, 3], out=folder, **FAST).reused == 0
 
 
@@ -168,7 +168,7 @@ def test_a_cluster_gives_the_same_rows(table, tmp_path):
     table.write_parquet(tmp_path / "table.parquet")
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     for source in (table, tmp_path / "table.parquet"):
-        data = read(source, target="y", owners=2)
+        data = read(source, target="y", owners=2, features=10)
         here = sweep(data, epsilon=[1, "much", 10], **FAST)
         with LocalCluster(**options) as cluster:
             there = sweep(data, epsilon=[1, "much", 10], dask=cluster.scheduler_address, **FAST)
@@ -192,7 +192,7 @@ def test_what_is_sent_to_workers_can_be_pickled(data):
 def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(table, tmp_path):
     path = tmp_path / "table.parquet"
     table.write_parquet(path)
-    data, told = read(path, target="y", owners=2), []
+    data, told = read(path, target="y", owners=2, features=10), []
     with pytest.raises(BadInput, match="nobody has said how much"):
         sweep(data, epsilon=[1, 2], simulate=False, **FAST)
     with pytest.raises(CoprivError, match=r"ε = 3 .*budget has 2\.5 left"):
@@ -212,7 +212,7 @@ def test_real_noise_is_charged_for_every_training_and_refused_beyond_the_budget(
 def test_a_training_with_real_noise_that_was_interrupted_pays_once(table, tmp_path, monkeypatch):
     path, folder = tmp_path / "table.parquet", tmp_path / "sweep"
     table.write_parquet(path)
-    data = read(path, target="y", owners=2)
+    data = read(path, target="y", owners=2, features=10)
     keep = sweep_cell.told
     monkeypatch.setattr(sweep_cell, "told", lambda _figures: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -223,7 +223,7 @@ def test_a_training_with_real_noise_that_was_interrupted_pays_once(table, tmp_pa
 
 
 def test_without_a_table_synthetic_banks_are_trained():
-    found = sweep(None, epsilon=[1], owners=2, records_per_owner=500, public_rows=500, **FAST)
+    found = sweep(None, epsilon=[1], owners=2, records_per_owner=500, public_rows=500, features=10, **FAST)
     assert found.rows[0]["records"] == 1000
     assert Data(None).loading().data is None
 
@@ -231,10 +231,10 @@ def test_without_a_table_synthetic_banks_are_trained():
 def test_runs_differ_in_noise_and_not_in_rows(table):
     """Rows are shuffled by one seed: the best fitness, which noise cannot move, is the same in all runs."""
     noisy = table.with_columns(pl.Series("y", table["y"].to_numpy() + np.random.default_rng(0).normal(size=600)))
-    found = sweep(read(noisy, target="y", owners=2, shuffle=True), runs=3, **FAST).to_polars()
+    found = sweep(read(noisy, target="y", owners=2, shuffle=True, features=10), runs=3, **FAST).to_polars()
     assert found["best_fitness"].n_unique() == 1
     assert found["relative_fitness"].n_unique() == 3
-    reseeded = sweep(read(noisy, target="y", owners=2, shuffle=True), seed=[0, 1], **FAST).to_polars()
+    reseeded = sweep(read(noisy, target="y", owners=2, shuffle=True, features=10), seed=[0, 1], **FAST).to_polars()
     assert reseeded["best_fitness"].n_unique() == 2
 
 
@@ -257,12 +257,12 @@ def test_names_in_the_folder_say_nothing_about_records_and_nobody_else_reads_it(
     """Whoever has all records and the same options, but another key, finds none of the names."""
     folder, grid = tmp_path / "sweep", {"epsilon": [1], "simulate": simulate, "budget": 2, **FAST}
     folder.mkdir(mode=0o755)
-    sweep(read(table, target="y", owners=2), out=folder, **grid)
+    sweep(read(table, target="y", owners=2, features=10), out=folder, **grid)
     modes = names_and_modes(folder)
     assert {mode for path, mode in modes.items() if (folder / path).is_dir()} == {0o700}
     assert all(modes[path] == 0o600 for path in modes if path.parts[:1] == ("cells",) and path.suffix)
     monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / "of somebody else"))
-    sweep(read(table, target="y", owners=2), out=tmp_path / "guessed", **grid)
+    sweep(read(table, target="y", owners=2, features=10), out=tmp_path / "guessed", **grid)
     keys = [{path.stem for path in (place / "cells").iterdir()} for place in (folder, tmp_path / "guessed")]
     assert [len(each) for each in keys] == [1, 1]
     assert not keys[0] & keys[1]
@@ -304,7 +304,12 @@ def test_what_would_stop_a_sweep_with_real_noise_halfway_stops_it_before_anythin
     table = pl.DataFrame({"a": a, "b": b, "y": 2 * a + b})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CoprivError, match=named):
-        sweep(read(table, target="y", owners=2, **reading), simulate=False, out=tmp_path / "sweep", **(FAST | grid))
+        sweep(
+            read(table, target="y", owners=2, **({"features": 10} | reading)),
+            simulate=False,
+            out=tmp_path / "sweep",
+            **(FAST | grid),
+        )
     assert spent(tmp_path / "registry") == 0
     assert not (tmp_path / "sweep").exists()
 

@@ -246,10 +246,10 @@ def test_a_pandas_table_with_another_index_is_the_same_table(loans):
 
 def test_the_seed_of_a_training_leaves_the_shuffle_of_its_rows_alone():
     table = {"x": [float(k) for k in range(300)], "y": [k % 7 + k / 100 for k in range(300)]}
-    data = cp.read(table, target="y", owners=2, shuffle=True, seed=5)
+    data = cp.read(table, target="y", owners=2, shuffle=True, seed=5, features=10)
     same, other = (
         cp.train(each, 10, simulate=True, rule="newton", seed=seed)
-        for each, seed in ((data, 1), (cp.read(table, target="y", owners=2, shuffle=True, seed=6), 1))
+        for each, seed in ((data, 1), (cp.read(table, target="y", owners=2, shuffle=True, seed=6, features=10), 1))
     )
     again = cp.train(data, 10, simulate=True, rule="newton", seed=2)
     assert same.metrics["best_fitness"] == again.metrics["best_fitness"]

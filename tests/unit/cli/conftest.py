@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import pytest
+from tests.ten_components import with_ten_components
 
 from copriv.cli import main as command
 from copriv.records import lending_like
@@ -21,13 +22,13 @@ class Outcome:
 
 @pytest.fixture
 def copriv(monkeypatch, capsys, tmp_path):
-    """Run the command line in an empty folder, as a user would."""
+    """Run the command line in an empty folder, as a user would; with ten components unless it says otherwise."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("COPRIV_TRACEBACK", raising=False)
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["copriv", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["copriv", *with_ten_components(arguments)])
         with pytest.raises(SystemExit) as stopped:
             command.main()
         captured = capsys.readouterr()
@@ -45,7 +46,7 @@ def copriv_once():
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.chdir(folder)
             patch.setenv("COLUMNS", "200")
-            patch.setattr(sys, "argv", ["copriv", *map(str, arguments)])
+            patch.setattr(sys, "argv", ["copriv", *with_ten_components(arguments)])
             with pytest.raises(SystemExit) as stopped:
                 command.main()
         return Outcome(int(stopped.value.code or 0), out.getvalue(), err.getvalue())

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks import verdicts
 from benchmarks.verdicts import Trial, tally
 from tests import shifted
 
@@ -48,6 +49,22 @@ def part(loans, first, size):
 def scene(loans, size, owners):
     samples = [part(loans, PUBLIC + i * size, size) for i in range(owners)]
     return Scene.of(OBJECTIVE, samples, part(loans, 0, PUBLIC))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _measured_once():
+    """What trainings cost does not depend on who judges: it is simulated once for all verdicts."""
+    measure, known = verdicts.newton_costs, {}
+
+    def remember(scene, protection, *, runs, seed):
+        key = id(scene), repr(protection), runs, seed
+        if key not in known:
+            known[key] = measure(scene, protection, runs=runs, seed=seed)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verdicts, "newton_costs", remember)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -28,12 +28,12 @@ SCENARIO = Scenario((400,) * 3, 5.0)
 @pytest.mark.parametrize(("rows", "few"), [(79, True), (80, False)])
 def test_plan_forecast_and_verdict_say_that_public_rows_are_few(rows, few):
     public = table(rows)
-    planned = plan(public, SCENARIO, target="y")
+    planned = plan(public, SCENARIO, target="y", features=10)
     told = {
         "plan": planned.best.forecast.caveats,
         "plan as JSON": planned.best.to_dict()["caveats"],
-        "forecast": forecast(public, SCENARIO, target="y").told.caveats,
-        "verdict": verdict(table(400, 1), public, SCENARIO, target="y").told.caveats,
+        "forecast": forecast(public, SCENARIO, target="y", features=10).told.caveats,
+        "verdict": verdict(table(400, 1), public, SCENARIO, target="y", features=10).told.caveats,
     }
     for where, caveats in told.items():
         assert any(f"only {rows} public rows" in each and "80 are enough" in each for each in caveats) is few, where
@@ -42,7 +42,7 @@ def test_plan_forecast_and_verdict_say_that_public_rows_are_few(rows, few):
 @pytest.mark.parametrize(("rows", "few"), [(79, True), (80, False)])
 def test_training_warns_and_keeps_the_warning(rows, few):
     heard: list[object] = []
-    data = read(table(1200, 1), target="y", owners=3, public=table(rows))
+    data = read(table(1200, 1), target="y", owners=3, public=table(rows), features=10)
     run = train(data, epsilon=5.0, simulate=True, tell=heard.append)
     warned = [event.words for event in heard if isinstance(event, Warned)]
     assert any("public rows for a model of 4 numbers" in words for words in warned) is few
@@ -51,16 +51,16 @@ def test_training_warns_and_keeps_the_warning(rows, few):
 
 def test_no_more_public_rows_than_numbers_in_a_model_are_refused_with_a_way_out():
     with pytest.raises(BadInput, match="'newton' with 4 public rows for a model of 4 numbers") as refused:
-        plan(table(4), SCENARIO, target="y", rule="newton")
+        plan(table(4), SCENARIO, target="y", rule="newton", features=10)
     assert "--rule statistics" in refused.value.remedy
     with pytest.raises(BadInput, match="4 public rows for a model of 4 numbers"):
-        plan(table(4), SCENARIO, target="y", loss="huber")
-    assert plan(table(4), SCENARIO, target="y").best.rule == "statistics"
+        plan(table(4), SCENARIO, target="y", loss="huber", features=10)
+    assert plan(table(4), SCENARIO, target="y", features=10).best.rule == "statistics"
 
 
 def test_without_public_rows_the_curvature_is_learnt_from_the_owners(tmp_path):
     study = tmp_path / "study.toml"
-    plan(table(400), SCENARIO, target="y").save(study)
+    plan(table(400), SCENARIO, target="y", features=10).save(study)
     data = read(table(6000, 1), target="y", owners=3, public_rows=0, dictionary=study)
     huber = train(data, epsilon=20.0, loss="huber", simulate=True)
     assert huber.figures.rule == "newton"

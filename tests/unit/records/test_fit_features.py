@@ -247,14 +247,22 @@ def test_categories_that_only_owners_have_are_other_and_counted_at_home(fitted):
         (TargetChoice("rate", labels=True, positive_above=6.0), "with an AUC of 1.00"),
     ],
 )
-def test_a_column_that_gives_the_target_away_is_named(choice, words):
+@pytest.mark.parametrize("features", ["pls:2", 2])
+def test_a_column_that_gives_the_target_away_is_named(choice, words, features):
     frame = make_frame().with_columns(pl.col("rate").rank("ordinal").cast(pl.Float64).alias("after"))
-    dictionary, _, notices = take_public(frame.lazy(), choice, "pls:2")
+    dictionary, _, notices = take_public(frame.lazy(), choice, features)
     [notice] = [notice for notice in notices if "alone" in notice]
     assert notice.startswith("the column 'after' alone ")
     assert words in notice
     assert "after" in dictionary.required_columns()
-    assert not any("alone" in notice for notice in take_public(make_frame().lazy(), choice, "pls:2")[2])
+    assert not any("alone" in notice for notice in take_public(make_frame().lazy(), choice, features)[2])
+
+
+@pytest.mark.parametrize("features", ["pls:2", "all", 2])
+def test_one_category_everywhere_is_nothing_to_learn_from(features):
+    frame = make_frame().select("same", "rate")
+    with pytest.raises(BadTable, match=r"no column is left to learn from.*'same' is constant"):
+        take_public(frame.lazy(), TargetChoice("rate"), features)
 
 
 @pytest.mark.parametrize(

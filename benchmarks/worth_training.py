@@ -1,0 +1,124 @@
+"""A joint model of `worth`: planned on public rows, trained with simulated noise, judged on rows held out."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from benchmarks.worth_tables import OWNERS, Split
+from copriv.losses.optimum import minimise_freely
+from copriv.losses.sample import Sample
+from copriv.owner.ledger_opening import begin
+from copriv.owner.memory_ledger import MemoryLedger
+from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.outline import draft_outline, gather_evidence
+from copriv.planning.search import glance
+from copriv.planning.training_plan import plan_candidate
+from copriv.planning.training_spec import TrainingSpec
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import Commitment
+from copriv.records.feature_spec import FeatureSpec
+from copriv.records.fit_features import PublicRows
+from copriv.records.load import Intake, OwnerSample
+from copriv.records.public_cells import Fitted
+from copriv.rules.ridge import best_ridge
+from copriv.runtime.local import assemble, run
+from copriv.vectors import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Some features, everybody's records by them, and the rows that are held out."""
+
+    fitted: Fitted
+    owners: tuple[Sample, ...]
+    held_out: FloatArray
+
+    @property
+    def public(self) -> Sample:
+        """The public rows."""
+        return self.fitted.public
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Figures of a trained model on the rows that are held out, and its mean loss there."""
+
+    rule: str
+    parameters: int
+    psi: float
+    figure: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One split with so many public rows; what is fitted on them is fitted once."""
+
+    split: Split
+    count: int
+
+    @cached_property
+    def rows(self) -> PublicRows:
+        """The public rows."""
+        return PublicRows(self.split.public(self.count), self.split.table.choice)
+
+    @cached_property
+    def blocks(self) -> list[pl.DataFrame]:
+        """The rows of each owner."""
+        return list(self.split.owners(self.count))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """n_i of each owner."""
+        return tuple(block.height for block in self.blocks)
+
+    def wishes(self, epsilon: float, seed: int = 0, rule: str = "auto") -> TrainingSpec:
+        """A pure ε of everybody, and the rule; the rest is left open."""
+        guarantees = (Guarantee.of(str(epsilon)),) * OWNERS
+        return TrainingSpec(guarantees, seed=seed, rule=rule, loss=self.split.table.loss)
+
+    def choose(self, epsilon: float) -> FeatureChoice:
+        """What the plan would take."""
+        return choose_features(self.rows, self.sizes, self.wishes(epsilon))
+
+    def features(self, spec: FeatureSpec) -> Features:
+        """Everybody's records."""
+        fitted = self.rows.fit(spec)
+        read = fitted.dictionary.records_of
+        owners = tuple(Sample.of_rows(*read(block)) for block in self.blocks)
+        return Features(fitted, owners, fitted.dictionary.features_of(self.split.held_out))
+
+    def train(self, features: Features, epsilon: float, seed: int, rule: str = "auto") -> Joint:
+        """Plan for these features, and train with simulated noise."""
+        wishes, dictionary = self.wishes(epsilon, seed, rule), features.fitted.dictionary
+        outline = draft_outline(dictionary, gather_evidence(features.public, wishes), self.sizes, wishes)
+        study = plan_candidate(outline, glance(outline))
+        owners = tuple(OwnerSample(f"owner {k}", sample) for k, sample in enumerate(features.owners))
+        intake = Intake(dictionary, features.public, owners, ())
+        consortium = assemble(intake, study, noise="seeded", seed=seed, make_ledger=_ledger)
+        theta = study.rule.model(study.rule.begin())
+        for iteration in run(consortium, study, "worth"):
+            theta = study.rule.model(iteration.state)
+        figure, loss = self.judge(features, theta)
+        return Joint(study.terms.rule, dictionary.parameters, study.predicted, figure, loss)
+
+    def public_model(self, features: Features) -> tuple[float, float]:
+        """Figure and loss of the public rows alone in the same features, with the ridge that they want."""
+        objective = gather_evidence(features.public, self.wishes(1.0)).objective
+        ridge = best_ridge(features.public, objective)
+        return self.judge(features, minimise_freely(objective.loss, ridge, features.public))
+
+    def judge(self, features: Features, theta: FloatArray) -> tuple[float, float]:
+        """Figure and mean loss of a model on the rows that are held out."""
+        margins, truth, target = features.held_out @ theta, self.split.truth, features.fitted.dictionary.target
+        if self.split.table.labels:
+            return self.split.figure(margins), float(np.mean(np.logaddexp(0, -truth * margins)))
+        predictions = target.restore(margins)
+        return self.split.figure(predictions), float(np.mean((predictions - truth) ** 2) / np.var(truth))
+
+
+def _ledger(owner: OwnerSample, commitment: Commitment) -> MemoryLedger:
+    calibration = commitment.calibration
+    return MemoryLedger(begin(owner.name, "simulated", calibration.guarantee, calibration.accountant))
