@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copriv.losses.around import STRENGTHS, pulls
+from copriv.losses.around import pulls
 from copriv.losses.metrics import Metrics
 from copriv.losses.passes import average_curvature, average_gradient, record_values
 from copriv.losses.sample import Sample
@@ -130,7 +130,7 @@ class AtHome:
         found = cross_validate(own, objective, centres)
         gradient = average_gradient(objective.loss, found.sample, ruler.model)
         strayed = np.linalg.solve(objective.curvature(ruler.public, ruler.model), gradient)
-        free = record_values(objective.loss, found.sample, centres.fit_all(objective, found.sample)[len(STRENGTHS)])
+        free = record_values(objective.loss, found.sample, found.free)
         excess, error = _excess(found.losses["public"] - free, ruler, alike=alike)
         return cls(
             found=found,
