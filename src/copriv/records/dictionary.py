@@ -169,7 +169,7 @@ class Dictionary(msgspec.Struct, frozen=True):
         """Features of every row before they are bounded, from what `read_values` has read."""
         layout = Layout.of(self.columns, _given(self.pairs))
         scores = np.empty((values.shape[0], self.features))
-        step = max(_MOST_AT_ONCE // max(layout.cells, 1), 1)
+        step = max(_MOST_AT_ONCE // max(layout.cells, *(trees.width for trees in self._trees()), 1), 1)
         for start in range(0, values.shape[0], step):
             part = slice(start, start + step)
             scores[part] = self._scores_of(values[part], layout)
