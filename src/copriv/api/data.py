@@ -49,7 +49,7 @@ class Data:
             self._sources.append(Sources(_held(self.source), _held(self.public)))
         return self._sources[0]
 
-    def intake(self, loss: str = "squared", tell: Tell = silent, epsilon: Each | None = None) -> Intake:
+    def intake(self, loss: str = "squared", tell: Tell = silent, epsilon: Each = 1) -> Intake:
         """The records as numbers: public rows, dictionary, each owner's sample. Read once, and kept.
 
         Features that nobody has named are chosen as `train` would for this ε: by default for 1.

@@ -136,8 +136,8 @@ def _features(loading: Loading) -> int | str:
 
 def settled_features(loading: Loading, intake: Intake) -> int | str | None:
     """The features that were fitted, where they were left open: a run that goes on takes these, and chooses nothing."""
-    open_still = intake.features is not None and FeatureSpec.parse(_features(loading)).auto
-    return str(intake.features) if open_still else loading.features
+    named = loading.features is not None and not FeatureSpec.parse(loading.features).auto
+    return loading.features if named or intake.features is None else str(intake.features)
 
 
 def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:

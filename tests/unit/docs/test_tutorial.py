@@ -117,7 +117,7 @@ def test_what_the_text_claims_holds(walked):
     assert told["quality"]["median"]["joint"]["r2"] > told["quality"]["median"]["own"]["r2"]
     assert all(entry["epsilon"] <= 1 and 1 <= entry["answers"] <= 5 for entry in told["spent"])
     by_name = {step.command[1]: step.text for step in steps}
-    assert "Join: the joint model should beat" in by_name["forecast"]
+    assert "Too close to call: what needs nobody lies within the interval" in by_name["forecast"]
     [runner_up] = [line for line in by_name["plan"].splitlines() if "runner-up" in line]
     assert float(re.search(r"should cost ([\d.]+) times", runner_up)[1]) > 100
     assert "1/30 of the budget" in runner_up

@@ -211,10 +211,13 @@ def test_private_rows_do_not_shape_the_choice(monkeypatch):
     assert first.dictionary != _read(make_table(300, seed=2).with_columns(banks), public.head(350)).dictionary
 
 
-def test_records_cannot_be_read_before_owners_promise_anything():
+@pytest.mark.usefixtures("quick")
+def test_records_are_read_for_what_owners_promise():
     data = read(make_table(300), target="y", owners=2, features="auto")
+    assert data.intake() is data.intake(epsilon=1)
+    assert "features chosen" in data.intake().notices[0]
     with pytest.raises(BadInput, match="what owners promise"):
-        data.intake()
+        data.sources().intake(data.loading(), silent)
 
 
 def test_cross_validation_is_not_flattered(monkeypatch):
