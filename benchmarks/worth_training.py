@@ -11,7 +11,7 @@ from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
-from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.feature_choice import FeatureChoice, FeatureContest
 from copriv.planning.outline import draft_outline, gather_evidence
 from copriv.planning.search import glance
 from copriv.planning.training_plan import plan_candidate
@@ -65,6 +65,11 @@ class Bench:
         return PublicRows(self.split.public(self.count), self.split.table.choice)
 
     @cached_property
+    def contest(self) -> FeatureContest:
+        """What is compared for every ε."""
+        return FeatureContest(self.rows, self.wishes(1.0))
+
+    @cached_property
     def blocks(self) -> list[pl.DataFrame]:
         """The rows of each owner."""
         return list(self.split.owners(self.count))
@@ -81,7 +86,7 @@ class Bench:
 
     def choose(self, epsilon: float) -> FeatureChoice:
         """What the plan would take."""
-        return choose_features(self.rows, self.sizes, self.wishes(epsilon))
+        return self.contest.choose(self.sizes, self.wishes(epsilon))
 
     def features(self, spec: FeatureSpec) -> Features:
         """Everybody's records."""

@@ -196,14 +196,14 @@ def judge(scene: Scene, seed: int) -> list[Judged]:
 
 
 def _features(scene: Scene, public: pl.DataFrame, owners: pl.Series) -> dict[str, str]:
-    """What the plan chooses for these owners, by its name; nothing for the default."""
+    """Ten components, or what the plan chooses for these owners, by its name."""
     if scene.features is None:
-        return {}
+        return {"features": "10"}
     sizes = tuple(owners.value_counts()["count"].to_list())
     plan = cp.plan(
         public, Scenario(sizes, scene.epsilon), target=scene.target, features=scene.features, loss=scene.loss
     )
-    return {} if plan.features is None else {"features": str(plan.features.to_dict()["taken"])}
+    return {"features": "10" if plan.features is None else str(plan.features.to_dict()["taken"])}
 
 
 def _adviser(data: Data, scene: Scene) -> Adviser:

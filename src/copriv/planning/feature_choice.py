@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,22 @@ from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.metrics import LITTLE, Metrics
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import average_value
+from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.outline import draft_outline, gather_evidence
 from copriv.planning.search import glance
 from copriv.planning.training_spec import TrainingSpec
 from copriv.records.boosting import FOLDS
+from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.quality import metrics_of_margins
+from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
 from copriv.rules.newton import NewtonRule
 from copriv.rules.ridge import best_ridge
+from copriv.vectors import FloatArray
 
 Tell = Callable[[int, int], None]
 
@@ -147,32 +151,104 @@ def choose_features(
         rows: the public rows.
         sizes: n_i of each owner.
         wishes: what is settled, the promises of the owners among it.
-        tell: is told how many of how many candidates are done.
+        tell: is told how many of how many folds and candidates are done.
 
     Raises:
         BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
     """
-    specs, found = rows.candidates(), list[WeighedFeatures]()
-    too_long, problem = list[FeatureSpec](), None
-    for done, spec in enumerate(specs, start=1):
-        try:
-            weighed = _weigh(rows, spec, tuple(sizes), wishes)
-        except BadInput as refusal:
-            problem = problem or refusal
-        else:
-            if weighed is None:
-                too_long.append(spec)
-            else:
-                found.append(weighed)
-        tell(done, len(specs))
-    if not found:
-        raise problem or BadInput(
-            f"features auto, and an owner of {min(sizes)} records",
-            remedy="leave such owners out, or name the features: 3, pls:2",
-            value=min(sizes),
-        )
-    found.sort(key=lambda each: each.parameters)
-    return FeatureChoice(tuple(found), take(found), tuple(too_long))
+    return FeatureContest(rows, wishes, tell).choose(sizes, wishes)
+
+
+class FeatureContest:
+    """Candidates fitted and cross-validated once, for owners of any sizes and promises.
+
+    Args:
+        rows: the public rows.
+        wishes: the loss, the regularizer and the box.
+        tell: is told how many of how many folds and candidates are done.
+    """
+
+    def __init__(self, rows: PublicRows, wishes: TrainingSpec, tell: Tell = lambda _done, _total: None) -> None:
+        self._rows, self._tell = rows, tell
+        self._entrants, self._problem = list[_Entrant](), None
+        for spec in rows.candidates():
+            try:
+                fitted = rows.fit(spec)
+                self._entrants.append(_Entrant(spec, fitted.dictionary, gather_evidence(fitted.public, wishes)))
+            except BadInput as refusal:
+                self._problem = self._problem or refusal
+        _cross_validate(rows, self._entrants, lambda done: tell(done, FOLDS + len(self._entrants)))
+
+    def choose(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
+        """The least predicted loss for these owners; `wishes` differ from those of the contest in promises only.
+
+        Raises:
+            BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
+        """
+        short = [each for each in self._entrants if each.dictionary.parameters < min(sizes)]
+        too_long = [each.spec for each in self._entrants if each.dictionary.parameters >= min(sizes)]
+        found = []
+        for done, entrant in enumerate(short, start=1):
+            found.append(self._weigh(entrant, tuple(sizes), wishes))
+            self._tell(FOLDS + done, FOLDS + len(short))
+        if not found:
+            raise self._problem or BadInput(
+                f"features auto, and an owner of {min(sizes)} records",
+                remedy="leave such owners out, or name the features: 3, pls:2",
+                value=min(sizes),
+            )
+        found.sort(key=lambda each: each.parameters)
+        return FeatureChoice(tuple(found), take(found), tuple(too_long))
+
+    def _weigh(self, entrant: _Entrant, sizes: tuple[int, ...], wishes: TrainingSpec) -> WeighedFeatures:
+        way = glance(draft_outline(entrant.dictionary, entrant.evidence, sizes, wishes))
+        score = self._rows.cells.ripening if entrant.spec.score else 1.0
+        ratio = _prospect(entrant.evidence, way, entrant.held, score).ratio
+        known = entrant.spec, entrant.dictionary.parameters, tuple(entrant.losses)
+        return WeighedFeatures(*known, way.relative_fitness, ratio, way.rule, entrant.figures(self._rows.target))
+
+
+@dataclass(slots=True, eq=False)
+class _Entrant:
+    """A candidate, and what cross-validation has found so far: of each fold its loss, margins and targets."""
+
+    spec: FeatureSpec
+    dictionary: Dictionary
+    evidence: PublicEvidence
+    ridge: float | None = None
+    held: float = 1.0
+    losses: list[float] = field(default_factory=list)
+    margins: list[FloatArray] = field(default_factory=list)
+    targets: list[FloatArray] = field(default_factory=list)
+
+    def validate(self, others: Sample, own: Sample) -> None:
+        """Note the loss of a fold at the model of the others.
+
+        The ridge is that of the objective where the model is short beside the rows, else the best one of the rows of
+        the first model, for all folds.
+        """
+        objective = self.evidence.objective
+        if self.ridge is None:
+            long = others.parameters > MOST_PARAMETERS or is_few(others.records, others.parameters)
+            self.ridge = best_ridge(others, objective) if long else objective.regularization
+            self.held = _held_by(self.evidence, self.ridge - objective.regularization)
+        theta = minimise_freely(objective.loss, self.ridge, others)
+        self.losses.append(average_value(objective.loss, own, theta))
+        self.margins.append(theta @ own.columns)
+        self.targets.append(own.targets)
+
+    def figures(self, target: Target) -> Metrics:
+        """Of all folds together."""
+        return metrics_of_margins(target, np.concatenate(self.margins), np.concatenate(self.targets))
+
+
+def _cross_validate(rows: PublicRows, entrants: Sequence[_Entrant], tell: Callable[[int], None]) -> None:
+    """Every candidate on every fold; a fold at a time, so that no more than one is held in memory."""
+    folds = rows.folds_of_all([each.spec for each in entrants]) if entrants else iter(())
+    for done, pairs in enumerate(folds, start=1):
+        for entrant, (others, own) in zip(entrants, pairs, strict=True):
+            entrant.validate(others, own)
+        tell(done)
 
 
 def take(found: Sequence[WeighedFeatures]) -> WeighedFeatures:
@@ -230,18 +306,6 @@ class Prospect:
         return (1 + self.leaning) / (1 + self.held * self.validated) * self.score
 
 
-def _weigh(rows: PublicRows, spec: FeatureSpec, sizes: tuple[int, ...], wishes: TrainingSpec) -> WeighedFeatures | None:
-    """One candidate; None if an owner has too few records for it."""
-    fitted = rows.fit(spec)
-    if min(sizes) <= fitted.dictionary.parameters:
-        return None
-    evidence = gather_evidence(fitted.public, wishes)
-    way = glance(draft_outline(fitted.dictionary, evidence, sizes, wishes))
-    losses, figures, held = _cross_validate(rows, spec, evidence)
-    ratio = _prospect(evidence, way, held, rows.cells.ripening if spec.score else 1.0).ratio
-    return WeighedFeatures(spec, fitted.dictionary.parameters, losses, way.relative_fitness, ratio, way.rule, figures)
-
-
 def _prospect(evidence: PublicEvidence, way: Candidate, held: float, score: float) -> Prospect:
     """With few public rows nothing is known of what they are off by themselves."""
     if not evidence.enough:
@@ -252,33 +316,8 @@ def _prospect(evidence: PublicEvidence, way: Candidate, held: float, score: floa
     return Prospect(way.relative_fitness, *public, held, leans, score)
 
 
-def _cross_validate(
-    rows: PublicRows, spec: FeatureSpec, evidence: PublicEvidence
-) -> tuple[tuple[float, ...], Metrics, float]:
-    """The loss of each fold at the model of the others, figures of all folds together, and what the ridge leaves.
-
-    The ridge is that of the objective where the model is short beside the rows, else the best one of the rows of the
-    first model, for all folds. It leaves so much of the error that a model of few rows has: the average of h/(h + 2λ)
-    over eigenvalues h of the Hessian, with λ the ridge beyond that of the objective.
-    """
-    objective, ridge = evidence.objective, None
-    loss, held = objective.loss, 1.0
-    losses, margins, targets = [], [], []
-    for others, own in rows.folds(spec):
-        long = others.parameters > MOST_PARAMETERS or is_few(others.records, others.parameters)
-        if ridge is None:
-            ridge = best_ridge(others, objective) if long else objective.regularization
-            held = _held_by(evidence, ridge - objective.regularization)
-        theta = minimise_freely(loss, ridge, others)
-        losses.append(average_value(loss, own, theta))
-        margins.append(theta @ own.columns)
-        targets.append(own.targets)
-    figures = metrics_of_margins(rows.target, np.concatenate(margins), np.concatenate(targets))
-    return tuple(losses), figures, held
-
-
 def _held_by(evidence: PublicEvidence, ridge: float) -> float:
-    """The share of its error that a ridge leaves to a model."""
+    """The share of its error that a ridge beyond the objective's leaves to a model: the average of h/(h + 2λ)."""
     if ridge <= 0:
         return 1.0
     bends = np.linalg.eigvalsh(evidence.objective.curvature(evidence.sample, evidence.start))

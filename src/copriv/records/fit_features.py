@@ -6,7 +6,7 @@ and the same trees, so comparing many choices costs little more than one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -69,7 +69,11 @@ class PublicRows:
     def folds(self, features: FeatureSpec | str | int) -> Iterator[tuple[Sample, Sample]]:
         """Of each of five folds, features of the other rows fitted on these, and of its own rows by the same."""
         spec = FeatureSpec.parse(features)
-        return self._cells(spec).folds(spec)
+        return (found for (found,) in self._cells(spec).folds([spec]))
+
+    def folds_of_all(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
+        """The same of many choices without hinges and products: fold by fold, because what they share is made once."""
+        return self.cells.folds(specs)
 
     def candidates(self) -> list[FeatureSpec]:
         """Features worth comparing."""

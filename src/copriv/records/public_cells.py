@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -53,7 +53,8 @@ _SMALLEST_DEVIATION = 1e-9
 _HEAVIEST = 2.0
 # One score tells as much as many components: it has more of a row's length.
 _SCORE_WEIGHT = 2.0
-_LONGEST_PATH = 200
+# Paths of supervised components are worked out up to one of these lengths, and shared.
+_PATHS = (30, 200)
 # (5/4 − 1)/(5/3 − 5/4): from four fifths of the rows to all, over from three fifths to four.
 _RIPENING = 0.6
 
@@ -86,7 +87,7 @@ class PublicCells:
         target: what is predicted.
         left_out: columns that are not used, and why.
         pairs: products of two cells.
-        boosted: trees and scores out of fold that are known already.
+        boosted: tells trees and scores out of fold that are known already.
     """
 
     columns: tuple[Column, ...]
@@ -95,7 +96,7 @@ class PublicCells:
     target: Target
     left_out: tuple[LeftOut, ...]
     pairs: tuple[tuple[int, int], ...] = ()
-    boosted: Boosting | None = None
+    boosted: Callable[[], Boosting] | None = None
 
     @property
     def usable(self) -> int:
@@ -114,8 +115,8 @@ class PublicCells:
         public = Sample.of_rows(*usable_records(rows, self.targets.copy()))
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
-    def folds(self, spec: FeatureSpec) -> Iterator[tuple[Sample, Sample]]:
-        """Of each fold, features of the other rows fitted on these, and of its own rows by the same features.
+    def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
+        """Of each fold and each choice, features of the other rows fitted on these, and of its own rows by the same.
 
         For cross-validation: components and leaves look better on the rows they are fitted on than on new ones. So do
         scores: those of the other rows are out of fold among themselves, because trees that have seen the fold's own
@@ -124,12 +125,10 @@ class PublicCells:
         rows = np.flatnonzero(self._known)
         of_row = folds_of(rows.size)
         for fold in range(FOLDS):
-            others, own = of_row != fold, of_row == fold
-            known = self._boosted_without[fold] if spec.score else None
-            fitted = replace(self._part(rows[others]), boosted=known).fit(spec)
-            scores = Boosting(self.boosting.trees, self.boosting.out_of_fold[own]) if spec.score else None
-            features = replace(self._part(rows[own]), boosted=scores)._rows_by(fitted.dictionary)  # noqa: SLF001
-            yield fitted.public, Sample.of_rows(features, self.targets[rows[own]])
+            others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
+            others = replace(others, boosted=partial(self._boosted_beside, fold))
+            own = replace(own, boosted=partial(self._boosted_in, of_row == fold))
+            yield [own._by(others.fit(spec)) for spec in specs]  # noqa: SLF001
 
     def with_hinges(self) -> PublicCells:
         """The same with hinges at public quantiles."""
@@ -165,7 +164,7 @@ class PublicCells:
     def boosting(self) -> Boosting:
         """Trees of the rows with a target, and their scores out of fold."""
         if self.boosted is not None:
-            return self.boosted
+            return self.boosted()
         known, counts = self._known, category_counts(self.columns)
         return fit_boosting(self.inputs[known], self.targets[known], counts, labels=self._labels)
 
@@ -182,16 +181,22 @@ class PublicCells:
         late = score_loss(self.boosting.out_of_fold, targets, labels=labels)
         return min(1 - _RIPENING * (float(np.mean(early)) - late) / late, 1.0) if late > 0 else 1.0
 
-    @cached_property
-    def supervised(self) -> FloatArray:
-        """The path of supervised components of standardised cells, one a row."""
-        known = self._known
-        return supervised_components(self._standardised[known], self.targets[known], _LONGEST_PATH)
+    def supervised(self, count: int) -> FloatArray:
+        """The path of supervised components of standardised cells, one a row: so many, if there are as many."""
+        length = next((each for each in _PATHS if count <= each), count)
+        if length not in self._paths:
+            known = self._known
+            self._paths[length] = supervised_components(self._standardised[known], self.targets[known], length)
+        return self._paths[length][:count]
 
     @cached_property
     def principal(self) -> FloatArray:
         """All principal components of standardised cells, one a row."""
         return principal_components(self._standardised, self._scales.size)
+
+    @cached_property
+    def _paths(self) -> dict[int, FloatArray]:
+        return {}
 
     @cached_property
     def _known(self) -> npt.NDArray[np.bool_]:
@@ -224,6 +229,18 @@ class PublicCells:
         scores = scores_without(self.inputs[known], self.targets[known], counts, trees, labels=self._labels)
         return tuple(Boosting(self.boosting.trees, each) for each in scores)
 
+    def _boosted_beside(self, fold: int) -> Boosting:
+        """Trees, and scores of the rows outside a fold that have never seen it."""
+        return self._boosted_without[fold]
+
+    def _boosted_in(self, own: npt.NDArray[np.bool_]) -> Boosting:
+        """Trees, and scores out of fold of some of the rows with a target."""
+        return Boosting(self.boosting.trees, self.boosting.out_of_fold[own])
+
+    def _by(self, fitted: Fitted) -> tuple[Sample, Sample]:
+        """The rows that features were fitted on, and these rows by the same features."""
+        return fitted.public, Sample.of_rows(self._rows_by(fitted.dictionary), self.targets.copy())
+
     def _part(self, rows: IntArray) -> PublicCells:
         """Some of the rows with a target, with trees of their own."""
         return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None)
@@ -241,7 +258,7 @@ class PublicCells:
     def _blocks(self, spec: FeatureSpec) -> dict[str, Any]:
         """The entries of a dictionary with these features."""
         directions = [self.principal[: spec.pca]] if spec.pca else []
-        directions += [self.supervised[: spec.pls]] if spec.pls else []
+        directions += [self.supervised(spec.pls)] if spec.pls else []
         components = np.vstack(directions) * self._scales if directions else np.empty((0, self._scales.size))
         found: dict[str, Any] = {"components": tuple(map(tuple, components.tolist()))}
         if components.size:
@@ -282,7 +299,7 @@ class PublicCells:
             )
 
     def _about(self, spec: FeatureSpec) -> list[str]:
-        counted = ((spec.pls, "pls", lambda: self.supervised), (spec.pca, "pca", lambda: self.principal))
+        counted = ((spec.pls, "pls", lambda: self.supervised(spec.pls)), (spec.pca, "pca", lambda: self.principal))
         return [
             _about_directions(wanted, name, path) for wanted, name, path in counted if wanted > _found(wanted, path)
         ]

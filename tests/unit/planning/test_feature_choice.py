@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from copriv.api.data import read
 from copriv.api.forecast import forecast
 from copriv.api.plan import plan
 from copriv.errors import BadInput
@@ -226,11 +225,11 @@ def test_cross_validation_is_not_flattered(monkeypatch):
     honest = choose(table, hushed)
     assert str(honest.taken.spec) == "pls:2"
 
-    def flattered(self, features):
-        sample = self.fit(features).public
-        return [(sample, sample)] * 5
+    def flattered(self, specs):
+        samples = [self.fit(spec).public for spec in specs]
+        return [[(sample, sample) for sample in samples]] * 5
 
-    monkeypatch.setattr(PublicRows, "folds", flattered)
+    monkeypatch.setattr(PublicRows, "folds_of_all", flattered)
     monkeypatch.setattr(feature_choice, "best_ridge", lambda _sample, objective: objective.regularization)
     twin = choose(table, hushed)
     assert str(twin.taken.spec) == "all"
