@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from copriv.api.data import read
 from copriv.api.forecast import forecast
 from copriv.api.plan import plan
 from copriv.errors import BadInput
