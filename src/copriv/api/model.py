@@ -14,6 +14,7 @@ from copriv.errors import BadInput
 from copriv.records.table import collect, require_columns
 from copriv.report.coefficients import LEVEL, coefficients_by_column
 from copriv.report.explanation import REASONS, explain_rows
+from copriv.report.model_export import to_scikit, write_format
 from copriv.report.model_file import ModelFile, read_model, write_model
 from copriv.vectors import FloatArray
 
@@ -58,9 +59,7 @@ class Model:
         Raises:
             BadTable: a column is missing.
         """
-        lazy = as_lazy(table)
-        require_columns(lazy, self.columns)
-        return self.file.predict(collect(lazy.select(self.columns)))
+        return self.file.predict(self._rows(table))
 
     def explain(self, table: Table, most: int = REASONS) -> pl.DataFrame:
         """Why each row is predicted as it is: what its columns add to the prediction of the average public row.
@@ -77,9 +76,7 @@ class Model:
             BadTable: a column is missing.
             BadInput: `most` is below 1.
         """
-        lazy = as_lazy(table)
-        require_columns(lazy, self.columns)
-        return explain_rows(self.file, collect(lazy.select(self.columns)), most)
+        return explain_rows(self.file, self._rows(table), most)
 
     def coefficients(self, by: str = "column", level: float = LEVEL) -> pl.DataFrame:
         """What the model has learnt, by original column and category or by component.
@@ -108,6 +105,42 @@ class Model:
         """Why coefficients have no intervals; None if they have some."""
         return self.file.errors.none or None
 
+    def to_sklearn(self, path: str | Path | None = None, rows: Table | None = None) -> Any:  # noqa: ANN401
+        """The model as a fitted estimator of scikit-learn, whose predictions agree with these to 1e-6 or better.
+
+        It takes a pandas table, a mapping of columns, or an array with the columns in order. Its `predict` gives the
+        target in its own unit; a logistic model's, the label, and `predict_proba` the probabilities.
+
+        Args:
+            path: also write it there, as a Python file that needs NumPy and scikit-learn only; `model` is the estimator
+                in it. It can be read before it is run, which a pickle cannot.
+            rows: compare predictions on these rows, too. They are compared on rows made from the dictionary anyway.
+
+        Raises:
+            BadInput: the model is personal, the file exists, scikit-learn is missing, or predictions differ.
+        """
+        checked = None if rows is None else self._rows(rows)
+        if path is not None:
+            write_format(self.file, Path(path), "sklearn", checked)
+        return to_scikit(self.file, checked)
+
+    def to_onnx(self, path: str | Path, rows: Table | None = None) -> Path:
+        """Write the model as an ONNX graph, whose predictions agree with these to 1e-6 or better.
+
+        Inputs `x0`, `x1` … are columns of shape (rows, 1), in the order of `columns`: numbers as doubles, NaN where
+        they are missing; days as doubles, counted from 1970-01-01; categories as trimmed texts, empty where they are
+        missing. The output `prediction` is as of `predict`.
+
+        Args:
+            path: a new file.
+            rows: as for `to_sklearn`.
+
+        Raises:
+            BadInput: the model is personal, categories are hashed, the file exists, onnx or onnxruntime is missing, or
+                predictions differ.
+        """
+        return write_format(self.file, Path(path), "onnx", None if rows is None else self._rows(rows))
+
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON; an existing file is never overwritten.
 
@@ -129,6 +162,12 @@ class Model:
     def to_polars(self) -> pl.DataFrame:
         """The coefficients by column."""
         return self.coefficients()
+
+    def _rows(self, table: Table) -> pl.DataFrame:
+        """The model's columns of a table."""
+        lazy = as_lazy(table)
+        require_columns(lazy, self.columns)
+        return collect(lazy.select(self.columns))
 
     def _by_component(self) -> pl.DataFrame:
         names = [f"component {k}" for k in range(1, len(self.file.theta))]

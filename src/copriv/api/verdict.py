@@ -213,6 +213,8 @@ def _tell(home: HomeAdvice, turning: BreakEven, scenario: Scenario, own: tuple[O
         verdict=home.advice,
         gain=home.gain,
         gain_interval=home.gain_interval,
+        joint_gain=home.joint_gain,
+        joint_interval=home.joint_interval,
         without=known.without,
         models=home.metrics,
         alone=found.alone.psi,

@@ -52,11 +52,18 @@ class ModelErrors:
 
     Args:
         noise: by the owners' noise.
-        sampling: by the public rows and the private records being samples.
+        private: by the private records being a sample.
+        public: by the public rows being one.
     """
 
     noise: FloatArray
-    sampling: FloatArray
+    private: FloatArray
+    public: FloatArray
+
+    @property
+    def sampling(self) -> FloatArray:
+        """By all records being samples."""
+        return self.private + self.public
 
 
 # Or why there are none.
@@ -115,7 +122,7 @@ def _of_adaptive(rule: AdaptiveNewton, state: AdaptiveState) -> Errors:
     public = geometry.whiten.T @ covariance(full, full) @ geometry.whiten
     across = geometry.restoring @ geometry.spread @ whole.T
     public = (public - across - across.T + whole @ geometry.spread @ whole.T) / geometry.public.records
-    return ModelErrors(*(geometry.whiten @ part @ geometry.whiten.T for part in (np.asarray(noise), private + public)))
+    return ModelErrors(*(geometry.whiten @ part @ geometry.whiten.T for part in (np.asarray(noise), private, public)))
 
 
 def _prediction(found: Difference, geometry: PublicGeometry, sampled: float, place: FloatArray) -> FloatArray:
@@ -170,7 +177,7 @@ def _of_newton(rule: NewtonRule, state: NewtonState) -> Errors:
     across = outlook.inverse @ (outlook.sampled * outlook.spread) @ moves.T
     of_public = outlook.inverse @ covariance(full, full) @ outlook.inverse
     of_public = of_public - across - across.T + (moves * outlook.spread) @ moves.T
-    return ModelErrors((moves * noise) @ moves.T, (moves * private) @ moves.T + of_public / public)
+    return ModelErrors((moves * noise) @ moves.T, (moves * private) @ moves.T, of_public / public)
 
 
 def _weights(evidence: Evidence, spread: FloatArray, known: Posterior) -> tuple[FloatArray, FloatArray]:
@@ -204,4 +211,5 @@ def _of_statistics(rule: StatisticsRule, state: StatisticsState, public: Sample)
     gradients = public.columns * (public.targets - theta @ public.columns)
     inverse = np.linalg.inv(whole)
     spread = covariance(gradients, gradients) / records
-    return ModelErrors(variance * inverse @ moved @ moved.T @ inverse, inverse @ spread @ inverse)
+    by_noise = variance * inverse @ moved @ moved.T @ inverse
+    return ModelErrors(by_noise, inverse @ spread @ inverse, np.zeros_like(spread))

@@ -7,22 +7,27 @@ owners differ in their level more than in anything else.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from copriv.losses.loss import Loss
-from copriv.losses.passes import average_curvature, average_gradient, average_value
+from copriv.losses.passes import average_curvature, average_gradient, record_values
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.vectors import FloatArray
+from copriv.vectors import FloatArray, read_only
 
 # Of the mean curvature.
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 _LEVEL = 0.01
 _MOST_STEPS = 50
-_TOLERANCE = 1e-13
+_TOLERANCE = 1e-16
+# A fall too small to be seen in a double counts as one.
+_UNSEEN = 1e-15
 _SHORTEST = 1e-6
+# Newton's own decrement falls faster than this from step to step.
+_SLOW = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,16 +65,23 @@ class Parabola:
         return np.asarray(self.scales * (solved @ self.vectors.T), dtype=np.float64)
 
 
-def models_around(loss: Loss, sample: Sample, centre: FloatArray, parabola: Parabola | None = None) -> FloatArray:
+def models_around(
+    loss: Loss,
+    sample: Sample,
+    centre: FloatArray,
+    parabola: Parabola | None = None,
+    near: FloatArray | None = None,
+) -> FloatArray:
     """One model a row: for every strength, the minimiser of the average loss with that ridge around a centre.
 
-    `parabola` spares a pass over the records where several centres are tried with the squared loss.
+    `parabola` spares a pass over the records where several centres are tried with the squared loss; `near`, the same
+    models of almost the same records, spares steps with other losses.
     """
     if isinstance(loss, SquaredLoss):
         return (parabola or Parabola.of(sample)).minimisers(centre)
-    models, theta = [], centre
-    for pull in pulls(sample, average_curvature(loss, sample, centre)):
-        theta = _Ridge(centre, pull).minimise(loss, sample, theta)
+    chord, theta, models = _Chord(loss, sample, centre), centre, []
+    for place, pull in enumerate(pulls(sample, chord.curvature)):
+        theta = chord.minimise(_Ridge(centre, pull), theta if near is None else near[place])
         models.append(theta)
     return np.stack(models)
 
@@ -89,24 +101,58 @@ class _Ridge:
 
     def value(self, loss: Loss, sample: Sample, theta: FloatArray) -> float:
         """The average loss with this ridge."""
-        return average_value(loss, sample, theta) + float(self.pull @ (theta - self.centre) ** 2) / 2
+        margins = Sample(read_only((theta @ sample.columns)[None, :]), sample.targets)
+        values = record_values(loss, margins, np.ones(1))
+        return float(values.mean()) + float(self.pull @ (theta - self.centre) ** 2) / 2
 
-    def minimise(self, loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
-        """Newton's steps from a model, each halved until the value falls."""
-        value = self.value(loss, sample, theta)
+    def slope(self, loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
+        """The gradient of that."""
+        return np.asarray(average_gradient(loss, sample, theta) + self.pull * (theta - self.centre), dtype=np.float64)
+
+
+class _Chord:
+    """Newton's steps with a curvature that is kept from step to step and from ridge to ridge, while it serves.
+
+    A curvature costs as many passes as a model has numbers, a gradient one.
+    """
+
+    def __init__(self, loss: Loss, sample: Sample, theta: FloatArray) -> None:
+        self._loss, self._sample = loss, sample
+        self._look(theta)
+
+    def _look(self, theta: FloatArray) -> None:
+        self.curvature, self._fresh = average_curvature(self._loss, self._sample, theta), True
+
+    def minimise(self, ridge: _Ridge, theta: FloatArray) -> FloatArray:
+        """Steps from a model, each halved until the value falls; where they grow too slowly shorter, look again."""
+        value, before = ridge.value(self._loss, self._sample, theta), math.inf
         for _ in range(_MOST_STEPS):
-            gradient = average_gradient(loss, sample, theta) + self.pull * (theta - self.centre)
-            step = -np.linalg.solve(average_curvature(loss, sample, theta) + np.diag(self.pull), gradient)
+            gradient = ridge.slope(self._loss, self._sample, theta)
+            step = np.asarray(np.linalg.solve(self.curvature + np.diag(ridge.pull), -gradient), dtype=np.float64)
             fall = float(gradient @ step)
             if -fall <= _TOLERANCE * (1 + abs(value)):
-                return theta
-            length = 1.0
-            while (there := self.value(loss, sample, theta + length * step)) > value + 1e-4 * length * fall:
-                length /= 2
-                if length < _SHORTEST:
-                    return theta
-            theta, value = theta + length * step, there
+                break
+            there, length = self._descend(ridge, theta, value, step, fall)
+            if not self._fresh and (length < 1 or -fall > _SLOW * before):
+                self._look(theta)
+                before = math.inf
+                continue
+            if length == 0:
+                break
+            theta, value, before, self._fresh = theta + length * step, there, -fall, False
         return theta
+
+    def _descend(
+        self, ridge: _Ridge, theta: FloatArray, value: float, step: FloatArray, fall: float
+    ) -> tuple[float, float]:
+        """The value after a step, and how much of the step was taken: 0 if none of it lowers the value."""
+        length = 1.0
+        while length >= _SHORTEST:
+            there = ridge.value(self._loss, self._sample, theta + length * step)
+            if there <= value + 1e-4 * length * fall + _UNSEEN * (1 + abs(value)):
+                return there, length
+            length /= 2
+        return value, 0.0
 
 
 def _weights(sample: Sample) -> FloatArray:

@@ -9,9 +9,11 @@ Five models are judged on the owner's own records, each record by models that we
     personal     of its own records, with ridges around the joint and the public model
 
 How strong a ridge is, cross-validation says, too: for the records of a fold, the other folds. So nothing is judged on
-what it was fitted to or weighed by. That judges own models a little too harshly, because they are fitted to a fold
-less than the owner has. The joint model has seen the records, but only through noise, and as a few among everybody's:
-even without noise a model of p numbers, fitted to n records, looks better on them by only about 2p/n of its loss.
+what it was fitted to or weighed by. That alone would judge own models too harshly, because they are fitted to a fold
+less than the owner has. What a fold more is worth is seen on all records, and added (Burman 1989): the loss of the
+model of all records there, less the average loss there of the models without one fold each. The joint model has seen
+the records, but only through noise, and as a few among everybody's: even without noise a model of p numbers, fitted to
+n records, looks better on them by only about 2p/n of its loss.
 
 Nothing of this is asked of anybody or charged. The figures come from the records without noise: they stay at home.
 `copriv train`, which has everybody's records, and `copriv owner verdict` both call `compare`, on the same folds.
@@ -24,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
 import numpy as np
 
 from copriv.entropy import seeded
@@ -44,6 +47,8 @@ FEWEST_FOLDS, FEWEST_RECORDS = 2, 10
 # More records than these would not change what is said.
 MOST_RECORDS = 200_000
 STANDARD_ERRORS = 2
+# Few owners gain much, and all of them are asked: of gains that two standard errors show, too many are chance.
+TO_HAVE_PAID = 2.5
 WITHOUT: tuple[ModelKind, ...] = ("own", "own_public", "public")
 JOINT: ModelKind = "joint"
 WITH: tuple[ModelKind, ...] = (JOINT, "personal")
@@ -71,7 +76,11 @@ class Difference:
         >>> Difference(0.1, 0.01).sign, Difference(-0.1, 0.01).sign, Difference(0.1, 0.06).sign
         (1, -1, 0)
         """
-        if abs(self.value) <= STANDARD_ERRORS * self.standard_error:
+        return self.beyond(STANDARD_ERRORS)
+
+    def beyond(self, standard_errors: float) -> int:
+        """1 or −1 if it is more than so many standard errors; else 0."""
+        if abs(self.value) <= standard_errors * self.standard_error:
             return 0
         return 1 if self.value > 0 else -1
 
@@ -93,11 +102,11 @@ class Comparison:
     Args:
         records: how many records were compared.
         folds: into how many parts they were divided.
-        losses: the average loss of each model, without the regularizer.
+        losses: the average loss of each model that is fitted to all records, without the regularizer.
         metrics: R², RMSE and MAE in the target's unit, or AUC, log-loss and accuracy, of each.
         gain: of the better of joint and personal model over the best that needs nobody; None if there is no joint one.
         joint_gain: of the joint model as it is over that one.
-        beats_all: whether the better of the two beats each model that needs nobody, by two standard errors.
+        beats_all: whether the better of the two beats each model that needs nobody, by two and a half standard errors.
     """
 
     records: int
@@ -127,8 +136,8 @@ class Comparison:
     def paid(self) -> Paid:
         """Whether the joint model is worth something here, as it is or as the centre of a personal one.
 
-        joined: one of them is better than each that needs nobody, by two standard errors. alone: the joint one is worse
-        by as much, and the personal one is not better. Else undecided.
+        joined: one of them is better than each that needs nobody, by two and a half standard errors. alone: the joint
+        one is worse by two, and the personal one is not better. Else undecided.
         """
         if self.gain is None or self.joint_gain is None:
             return "undecided"
@@ -142,14 +151,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossValidation:
-    """Every record's margin by every kind of model, fitted and weighed without it; and the weights by all records.
+    """Every record's margin by every kind of model, fitted and weighed without it; and the models of all records.
 
     Args:
         sample: the records that were compared.
         margins: of each kind, one a record.
-        losses: of each kind, one a record.
+        losses: of each kind, one a record, with what a fold more is worth.
         weights: of each kind, those of its candidates.
         folds: into how many parts the records were divided.
+        models: of each kind, that of all records.
+        free: the model of all records without a ridge.
+        loss: that of the study.
     """
 
     sample: Sample
@@ -157,6 +169,9 @@ class CrossValidation:
     losses: Mapping[ModelKind, FloatArray]
     weights: Mapping[ModelKind, FloatArray]
     folds: int
+    models: Mapping[ModelKind, FloatArray]
+    free: FloatArray
+    loss: Loss
 
     def difference(self, base: ModelKind, other: ModelKind) -> Difference:
         """By which share the loss of one model is below that of another, with its standard error."""
@@ -181,37 +196,35 @@ def compare(sample: Sample, objective: Objective, centres: Centres, target: Targ
 
 def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds: int = 5) -> CrossValidation:
     """Fit every candidate without one fold after another, and judge it there."""
-    used = _deal(sample.usable())
+    loss, used = objective.loss, _deal(sample.usable())
     parts = _divide(used.records, _affordable_folds(used, folds))
-    candidates = np.concatenate(
-        [(centres.fit_all(objective, _take(used, rest)) @ used.columns[:, fold]).T for rest, fold in parts]
+    full = centres.fit_all(objective, used)
+    fitted = [centres.fit_all(objective, _take(used, rest), full) for rest, _ in parts]
+    totals = np.stack(
+        [_totals(loss, models, _take(used, fold)) for models, (_, fold) in zip(fitted, parts, strict=True)]
     )
-    table = np.stack([_losses(objective.loss, margins, used.targets) for margins in candidates.T], axis=1)
-    totals = np.stack([table[fold].sum(axis=0) for _, fold in parts])
-    margins, weights = {}, {}
+    margins, losses, weights, whole = {}, {}, {}, {}
     for kind, family in centres.families.items():
-        found = np.empty(used.records)
-        for k, (rest, fold) in enumerate(parts):
-            others = (totals.sum(axis=0) - totals[k]) / rest.size
-            found[fold] = candidates[fold][:, family.rows] @ family.weigh(objective.loss, others, rest.size)
-        margins[kind] = found
-        weights[kind] = family.weigh(objective.loss, totals.sum(axis=0) / used.records, used.records)
-    losses = {kind: _losses(objective.loss, found, used.targets) for kind, found in margins.items()}
-    return CrossValidation(used, margins, losses, weights, len(parts))
+        weights[kind] = family.weigh(loss, totals.sum(axis=0) / used.records, used.records)
+        whole[kind] = weights[kind] @ full[family.rows]
+        without = [
+            family.weigh(loss, (totals.sum(axis=0) - totals[k]) / rest.size, rest.size) @ fitted[k][family.rows]
+            for k, (rest, _) in enumerate(parts)
+        ]
+        margins[kind], losses[kind] = _judge(loss, used, whole[kind], without, parts)
+    return CrossValidation(used, margins, losses, weights, len(parts), whole, full[centres.free], loss)
 
 
 def summarise(found: CrossValidation, target: Target) -> Comparison:
     """The averages, and the differences with their standard errors."""
     losses = {kind: float(each.mean()) for kind, each in found.losses.items()}
-    metrics = {
-        kind: metrics_of_margins(target, margins, found.sample.targets) for kind, margins in found.margins.items()
-    }
+    metrics = {kind: _figures(found, kind, target) for kind in losses}
     plain = Comparison(found.sample.records, found.folds, losses, metrics)
     if "joint" not in losses:
         return plain
     together: ModelKind = plain.together
     gain, joint_gain = (found.difference(plain.without, kind) for kind in (together, JOINT))
-    sure = all(found.difference(kind, together).sign > 0 for kind in WITHOUT if kind in losses)
+    sure = all(found.difference(kind, together).beyond(TO_HAVE_PAID) > 0 for kind in WITHOUT if kind in losses)
     return Comparison(plain.records, plain.folds, losses, metrics, gain, joint_gain, sure)
 
 
@@ -244,6 +257,32 @@ def _difference(base: FloatArray, other: FloatArray) -> Difference:
     unit, differences = float(base.mean()) or 1.0, base - other
     error = float(differences.std(ddof=1)) / math.sqrt(differences.size)
     return Difference(float(differences.mean()) / unit, error / unit)
+
+
+def _figures(found: CrossValidation, kind: ModelKind, target: Target) -> Metrics:
+    """Of the margins, with the loss as it is corrected."""
+    plain = metrics_of_margins(target, found.margins[kind], found.sample.targets)
+    judged = float(_losses(found.loss, found.margins[kind], found.sample.targets).mean())
+    ratio = float(found.losses[kind].mean()) / judged if judged > 0 else 1.0
+    return msgspec.structs.replace(plain.at_loss(ratio), auc=plain.auc, accuracy=plain.accuracy)
+
+
+def _totals(loss: Loss, models: FloatArray, sample: Sample) -> FloatArray:
+    """The added losses of each model."""
+    return np.stack([_losses(loss, margins, sample.targets).sum() for margins in models @ sample.columns])
+
+
+def _judge(
+    loss: Loss, sample: Sample, whole: FloatArray, without: list[FloatArray], parts: list[tuple[IntArray, IntArray]]
+) -> tuple[FloatArray, FloatArray]:
+    """Every record's margin by the model without its fold, and its loss there, with what a fold more is worth."""
+    margins, every = np.empty(sample.records), np.zeros(sample.records)
+    for theta, (_, fold) in zip(without, parts, strict=True):
+        there = theta @ sample.columns
+        margins[fold] = there[fold]
+        every += _losses(loss, there, sample.targets) / len(parts)
+    worth = every - _losses(loss, whole @ sample.columns, sample.targets)
+    return margins, _losses(loss, margins, sample.targets) - worth
 
 
 def _losses(loss: Loss, margins: FloatArray, targets: FloatArray) -> FloatArray:

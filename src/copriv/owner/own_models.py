@@ -85,19 +85,29 @@ class Centres:
         return found
 
     @property
+    def free(self) -> int:
+        """The row of the model without a ridge."""
+        return len(STRENGTHS)
+
+    @property
     def around_joint(self) -> int:
         """How many of the personal model's candidates are around the joint one: the last ones."""
         return len(STRENGTHS) + 1
 
-    def fit_all(self, objective: Objective, sample: Sample) -> FloatArray:
-        """One model a row, all of these records: around their mean, without a ridge, and around each centre."""
-        loss, mean = objective.loss, mean_model(objective, sample)
+    def fit_all(self, objective: Objective, sample: Sample, near: FloatArray | None = None) -> FloatArray:
+        """One model a row, all of these records: around their mean, without a ridge, and around each centre.
+
+        `near` has the same models of almost the same records, from which to start.
+        """
+        loss, size = objective.loss, len(STRENGTHS)
         known = Parabola.of(sample) if isinstance(loss, SquaredLoss) else None
-        free = minimise_freely(loss, objective.regularization, sample)
-        parts = [models_around(loss, sample, mean, known), free[None]]
+        starts = [None] * 3 if near is None else [near[first : first + size] for first in range(0, len(near), size + 1)]
+        ridged = models_around(loss, sample, mean_model(objective, sample), known, starts[0])
+        free = minimise_freely(loss, objective.regularization, sample, ridged[-1] if near is None else near[self.free])
+        parts = [ridged, free[None]]
         for centre in (self.public, self.joint):
             if centre is not None:
-                parts += [models_around(loss, sample, centre, known), centre[None]]
+                parts += [models_around(loss, sample, centre, known, starts[len(parts) // 2]), centre[None]]
         return np.concatenate(parts)
 
 

@@ -40,5 +40,7 @@ def personalise(
     """
     found = cross_validate(sample, objective, centres, folds)
     weights, family = found.weights["personal"], centres.families["personal"]
-    theta = weights @ centres.fit_all(objective, sample.usable())[family.rows]
+    used, theta = sample.usable(), found.models["personal"]
+    if found.sample.records < used.records:
+        theta = weights @ centres.fit_all(objective, used)[family.rows]
     return PersonalModel(theta, summarise(found, target), float(weights[-centres.around_joint :].sum()))

@@ -16,6 +16,11 @@ Gain is by which share the better of the two lowers the loss of the best model t
 own, the standard error of what was compared at home, that of e, and what the owner's records would show by chance:
 their average gradient g at the best model, along the distance between the two, gᵀA⁻¹ΣA⁻¹g(1 + ψ_joint/ψ_public)/m. So
 a gain that one's own records could not tell from nothing is not called one.
+
+Stay is advised where the joint model as it is should be worse than what needs nobody, and the personal one is not
+foreseen to be better: as after training. An owner unlike the public rows may find others like itself, so that the joint
+model is better than these rows foretell. Where its own records make a better model than the public rows do, that has
+hardly ever happened; where the public model is still the best at home, it is left open.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copriv.losses.around import STRENGTHS, pulls
+from copriv.losses.around import pulls
 from copriv.losses.metrics import Metrics
 from copriv.losses.passes import average_curvature, average_gradient, record_values
 from copriv.losses.sample import Sample
@@ -55,6 +60,8 @@ class HomeAdvice:
         losses: what is forecast of the joint and of the personal model, on the owner's own records.
         gain: by which share the better of the two lowers the loss of the best model that needs nobody.
         gain_interval: where that lies, with a probability of 95 %.
+        joint_gain: by which share the joint model as it is lowers that loss.
+        joint_interval: where that lies.
         fits: whether the owner's records say that the public rows fit.
     """
 
@@ -63,15 +70,16 @@ class HomeAdvice:
     losses: Mapping[ModelKind, float]
     gain: float
     gain_interval: tuple[float, float]
+    joint_gain: float
+    joint_interval: tuple[float, float]
     fits: bool = True
 
     @property
     def advice(self) -> Decision:
-        """Join or stay, if the interval of the gain excludes 0; nobody joins if public rows do not fit."""
-        low, high = self.gain_interval
-        if low > 0:
+        """Join if the gain's interval lies above 0, and public rows fit; stay if the joint model's lies below."""
+        if self.gain_interval[0] > 0:
             return "join" if self.fits else "either"
-        return "stay" if high < 0 else "either"
+        return "stay" if min(self.gain_interval[1], self.joint_interval[1]) < 0 else "either"
 
     @property
     def together(self) -> ModelKind:
@@ -130,7 +138,7 @@ class AtHome:
         found = cross_validate(own, objective, centres)
         gradient = average_gradient(objective.loss, found.sample, ruler.model)
         strayed = np.linalg.solve(objective.curvature(ruler.public, ruler.model), gradient)
-        free = record_values(objective.loss, found.sample, centres.fit_all(objective, found.sample)[len(STRENGTHS)])
+        free = record_values(objective.loss, found.sample, found.free)
         excess, error = _excess(found.losses["public"] - free, ruler, alike=alike)
         return cls(
             found=found,
@@ -147,11 +155,13 @@ class AtHome:
         """From what is forecast of the joint model on everybody's records."""
         base = self.known.losses[self.known.without]
         ends = {kind: self._gain(kind, psi, ruler) for kind in _BASES}
-        gain, low, high = max(ends.values())
+        gain, low, high = (each / base for each in max(ends.values()))
+        joint, worst, best = (each / base for each in ends["joint"])
         if not self.alike:
-            high = max(high, base - self.least)
+            most = 1 - self.least / base
+            high, best = max(high, most), max(best, most) if self.known.without == "public" else best
         losses = {kind: max(base - each[0], 0.0) for kind, each in ends.items()}
-        return HomeAdvice(self.known, psi, losses, gain / base, (low / base, high / base), fits)
+        return HomeAdvice(self.known, psi, losses, gain, (low, high), joint, (worst, best), fits)
 
     def _gain(self, kind: ModelKind, psi: Advice, ruler: Yardstick) -> tuple[float, float, float]:
         """By how much a model lowers the loss: expected, and from where to where."""

@@ -2,6 +2,8 @@
 
 Its workers read the files themselves, so they must see them under the same path, and they see records: it has to be the
 owner's own cluster. What comes back are sums of blocks and hashes of stretches, which never leave the owner either.
+Whoever can reach a scheduler can run code on it: a local one has certificates of its own, made for this one process, so
+that other users of the machine cannot.
 """
 
 from __future__ import annotations
@@ -38,14 +40,16 @@ def connect(address: str) -> Iterator[Any]:
         BadInput: the package is missing, or nobody answers.
     """
     try:
-        from dask.distributed import Client, LocalCluster
+        from dask.distributed import Client, LocalCluster, Security
     except ImportError as problem:
         raise BadInput(
             "a Dask cluster needs the package dask[distributed]", remedy="pip install 'copriv[dask]'", value=address
         ) from problem
     if address == HERE:
         with (
-            LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=_QUIET) as cluster,
+            LocalCluster(
+                threads_per_worker=1, dashboard_address=None, silence_logs=_QUIET, security=Security.temporary()
+            ) as cluster,
             Client(cluster) as client,
         ):
             yield client

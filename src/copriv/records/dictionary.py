@@ -30,7 +30,7 @@ from copriv.vectors import FloatArray
 ROW_NORM = 1.0
 TARGET_BOUND = 1.0
 SCORE = "public boosting score"
-_SLIGHTLY_LESS = 1 - 1e-12
+SLIGHTLY_LESS = 1 - 1e-12
 # Cells are held in memory for so many numbers at a time.
 _MOST_AT_ONCE = 1 << 22
 
@@ -169,7 +169,7 @@ class Dictionary(msgspec.Struct, frozen=True):
         """Features of every row before they are bounded, from what `read_values` has read."""
         layout = Layout.of(self.columns, _given(self.pairs))
         scores = np.empty((values.shape[0], self.features))
-        step = max(_MOST_AT_ONCE // max(layout.cells, 1), 1)
+        step = max(_MOST_AT_ONCE // max(layout.cells, *(trees.width for trees in self._trees()), 1), 1)
         for start in range(0, values.shape[0], step):
             part = slice(start, start + step)
             scores[part] = self._scores_of(values[part], layout)
@@ -199,8 +199,8 @@ class Dictionary(msgspec.Struct, frozen=True):
         Products count in deviations.
         """
         model = np.asarray(theta, dtype=np.float64)
-        strength = _SLIGHTLY_LESS * math.sqrt(1 - self.intercept**2) / self.length
-        constant, last = _SLIGHTLY_LESS * self.intercept * float(model[-1]), len(self.components)
+        strength = SLIGHTLY_LESS * math.sqrt(1 - self.intercept**2) / self.length
+        constant, last = SLIGHTLY_LESS * self.intercept * float(model[-1]), len(self.components)
         cells = self.cells()
         weights = np.zeros(len(cells))
         if last:
@@ -285,7 +285,7 @@ def bound_rows(scores: FloatArray, length: float, intercept: float) -> FloatArra
     True
     """
     constant = np.full((scores.shape[0], 1), intercept)
-    return np.hstack([shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * _SLIGHTLY_LESS
+    return np.hstack([shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * SLIGHTLY_LESS
 
 
 def _given(entries: tuple[_Entry, ...] | msgspec.UnsetType) -> tuple[_Entry, ...]:

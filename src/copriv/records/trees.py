@@ -2,10 +2,12 @@
 
 A record starts at the root of each tree. It goes left if the column it is asked for is at most the threshold, else
 right, until it stands at a leaf. A child always comes after its parent, so nobody walks in circles; a tree is at most
-64 questions deep.
+64 questions deep, and no tree is asked twice. So a record takes a fraction of a millisecond, whatever it holds.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -15,6 +17,7 @@ from copriv.records.ranges import require_number
 from copriv.vectors import FloatArray, IntArray, compiled
 
 MOST_NODES = 200_000
+MOST_TREES = 1000
 DEEPEST = 64
 _LEAF = -1
 
@@ -42,15 +45,22 @@ class Trees(msgspec.Struct, frozen=True):
         """Refuse trees in which some record would not come to a leaf soon, or find more than a number there."""
         nodes = len(self.columns)
         same = {len(entries) for entries in (self.thresholds, self.left, self.right, self.values)} == {nodes}
-        if not same or not 0 < nodes <= MOST_NODES or not 0 < len(self.roots) <= nodes:
+        apart = all(first < second for first, second in pairwise(self.roots))
+        if not same or not apart or not 0 < nodes <= MOST_NODES or not 0 < len(self.roots) <= MOST_TREES:
             raise BadInput(
-                f"trees of {nodes:,} nodes and {len(self.roots):,} roots, or lists of unequal length",
-                remedy=f"give at least one of each, at most {MOST_NODES:,} nodes, and every list as long as the others",
+                f"trees of {nodes:,} nodes and {len(self.roots):,} roots, or lists of unequal length, or a root twice",
+                remedy=f"give at least one of each, at most {MOST_NODES:,} nodes and {MOST_TREES:,} roots in order, "
+                "and every list as long as the others",
                 value=nodes,
             )
         for value in (*self.thresholds, *self.values):
             require_number(value, "weight", "a number in the dictionary's trees")
         _require_ways(self)
+
+    @property
+    def width(self) -> int:
+        """How many numbers there are of a record, while it is asked."""
+        return len(self.roots) + int(self.leaves.size)
 
     @property
     def leaves(self) -> IntArray:

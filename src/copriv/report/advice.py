@@ -6,7 +6,7 @@ import msgspec
 from rich.console import Console
 
 from copriv.losses.metrics import Metrics
-from copriv.owner.comparison import NAMES
+from copriv.owner.comparison import JOINT, NAMES
 from copriv.owner.fit import Fit
 from copriv.owner.own_models import ModelKind
 from copriv.planning.at_home import HomeAdvice
@@ -24,12 +24,15 @@ class VerdictTold(msgspec.Struct):
     """Everything that `copriv verdict` says. Not private: it stays at home.
 
     `gain` is by which share the better of joint and personal model should lower the loss of `without`, the best model
-    that needs nobody, on the owner's own records. ψ (alone, joint, public) is over everybody's.
+    that needs nobody, on the owner's own records; `joint_gain` is that of the joint one as it is. ψ (alone, joint,
+    public) is over everybody's.
     """
 
     verdict: str
     gain: float
     gain_interval: tuple[float, float]
+    joint_gain: float
+    joint_interval: tuple[float, float]
     without: ModelKind
     models: dict[ModelKind, Metrics]
     alone: float
@@ -76,18 +79,27 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
 
 def explain(verdict: HomeAdvice, turning: BreakEven, scenario: Scenario) -> str:
     """What an owner can act on, in a few sentences."""
-    who, other = f"with {scenario.owners} owners at {_promise(scenario)}", verdict.known.without
-    low, high = verdict.gain_interval
-    change = f"change your loss by {_signed(-verdict.gain)} ({_signed(-high)} to {_signed(-low)})"
+    who, other, stay = f"with {scenario.owners} owners at {_promise(scenario)}", verdict.known.without, _stays(verdict)
+    gain, (low, high), kind = (
+        (verdict.joint_gain, verdict.joint_interval, JOINT)
+        if stay
+        else (verdict.gain, verdict.gain_interval, verdict.together)
+    )
+    change = f"change your loss by {_signed(-gain)} ({_signed(-high)} to {_signed(-low)})"
     against = f"{NAMES[other]} ({verdict.known.metrics[other].words}), the best that needs nobody"
-    expected = f"{who}, {NAMES[verdict.together]} should {change} against {against}."
-    if not verdict.fits:
+    expected = f"{who}, {NAMES[kind]} should {change} against {against}."
+    if not verdict.fits and not stay:
         told = f"{_UNFIT}: {expected}"
     elif verdict.advice == "join":
         told = f"Join: {expected}"
     else:
         told = f"{_HEADS[verdict.advice]}: use {NAMES[other]}, spend nothing. {expected[0].upper()}{expected[1:]}"
     return f"{told} {explain_turning(turning, scenario)}"
+
+
+def _stays(verdict: HomeAdvice) -> bool:
+    """Whether it is the joint model as it is that speaks against joining."""
+    return verdict.advice == "stay" and verdict.joint_interval[1] < 0
 
 
 def explain_turning(turning: BreakEven, scenario: Scenario) -> str:

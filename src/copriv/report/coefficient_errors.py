@@ -41,8 +41,25 @@ def coefficient_errors(dictionary: Dictionary, errors: Errors) -> CoefficientErr
     if isinstance(errors, str):
         return CoefficientErrors(none=errors)
     effects = np.array([_effects(dictionary, one) for one in np.eye(dictionary.parameters)]).T
-    total = _deviations(effects, errors.noise + errors.sampling)
+    total = _deviations(effects, errors.noise + errors.private + search_factor(dictionary) * errors.public)
     return CoefficientErrors(total, _deviations(effects, errors.noise), none="")
+
+
+def search_factor(dictionary: Dictionary) -> float:
+    """By how much the public rows' variance counts more, because they may have chosen the components among many.
+
+    Supervised components go where public rows happen to go with the target. Of r cells, what holds for every direction
+    at once holds for the chosen ones, too (Scheffé): a 95 % quantile of χ² with r degrees of freedom stands in for
+    that of one. Principal components are not told apart from supervised ones, and counted the same; those of integer
+    codes are never supervised.
+    """
+    from scipy.special import chdtri
+
+    plain = all(isinstance(column.encoding, msgspec.UnsetType) for column in dictionary.columns)
+    if plain or not dictionary.components:
+        return 1.0
+    cells = int(np.count_nonzero(np.any(np.asarray(dictionary.components) != 0, axis=0)))
+    return float(chdtri(cells, 0.05) / chdtri(1, 0.05))
 
 
 def _deviations(effects: FloatArray, covariance: FloatArray) -> tuple[float, ...]:

@@ -14,6 +14,7 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
+from copriv.report.model_export import FORMATS, write_format
 from copriv.report.model_file import PERSONAL, read_model
 from copriv.report.network_run import JointFigures
 from copriv.report.statement import Statement, render
@@ -28,6 +29,7 @@ _WHY_NOT: Mapping[str, str] = {
     "start.json": "it says how the run was started on this machine, for resuming only",
     "ledgers": "ledgers stay with their owners",
 }
+FOLDER = "folder"
 _UNKNOWN = "it is no part of a run"
 
 Read = Callable[[Path], bytes]
@@ -72,6 +74,21 @@ class Finished:
         return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
 
 
+def export_as(run: Path, place: Path, form: str) -> Exported:
+    """What may be passed on: all of it in a new folder, or the model alone in a new file for other programs.
+
+    Raises:
+        BadInput: there is no such form, or as `export_run` and `write_format` say.
+    """
+    if form == FOLDER:
+        return export_run(run, place)
+    if form not in FORMATS:
+        known = ", ".join((FOLDER, *FORMATS))
+        raise BadInput(f"an export to {form!r}", remedy=f"use one of {known}", value=form)
+    write_format(read_model(_find(run).folder / "model.json"), place, form)
+    return Exported(str(place), [place.name], {})
+
+
 def export_run(run: Path, folder: Path) -> Exported:
     """Read everything first, and only then make the folder.
 
@@ -80,7 +97,7 @@ def export_run(run: Path, folder: Path) -> Exported:
     """
     finished = _find(run)
     if folder.exists():
-        raise BadInput(f"{folder} exists, and is never overwritten", remedy="choose another DIR", value=str(folder))
+        raise BadInput(f"{folder} exists, and is never overwritten", remedy="choose another PLACE", value=str(folder))
     contents = {name: read(finished.folder / name) for name, read in finished.files.items()}
     _write(folder, contents)
     others = sorted(path.name for path in finished.folder.iterdir() if path.name not in contents)
@@ -115,7 +132,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
             (folder / name).write_bytes(content)
     except OSError as problem:
         raise BadInput(
-            f"{folder} cannot be written: {problem.strerror}", remedy="choose another DIR", value=str(folder)
+            f"{folder} cannot be written: {problem.strerror}", remedy="choose another PLACE", value=str(folder)
         ) from problem
 
 

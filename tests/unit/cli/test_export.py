@@ -54,6 +54,10 @@ def test_what_may_be_passed_on_is_copied_and_the_rest_is_named(copriv, train, tm
     assert set(told["left"]) == {path.name for path in (tmp_path / "run").iterdir()} - PASSED_ON
     assert "not private" in told["left"]["run.json"]
     assert "not private" in told["left"]["convergence.png"]
+    model = copriv("export", "run", "handout/model.onnx", "--to", "onnx")
+    assert model.out.splitlines() == ["may be passed on: handout/model.onnx", "  copied  model.onnx"]
+    assert (tmp_path / "handout" / "model.onnx").stat().st_size > 1_000
+    assert copriv("export", "run", "handout/model.pmml", "--to", "pmml").code == 2
     everything = "".join(path.read_text() for path in handed.iterdir())
     for name in ("relative_fitness", "fitness", "best_fitness", "cost_of_privacy"):
         assert str(figures[name])[:8] not in everything

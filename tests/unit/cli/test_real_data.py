@@ -7,18 +7,18 @@ import pytest
 STUDIES = {
     "loans by state": (
         ["--data", "lending_2007_2011.parquet", "--target", "int_rate", "--owner-column", "addr_state"],
-        ["--min-records", "500"],
+        ["--min-records", "1500"],
     ),
     "heart failure by hospital": (
         ["--data", "hospital_heart_failure_2024.parquet", "--target", "los", "--owner-column", "hospital_id"],
-        ["--min-records", "200"],
+        ["--min-records", "400"],
     ),
     "heart disease in four hospitals": (
         ["--data", "heart_four_hospitals.parquet", "--target", "num", "--owner-column", "hospital"],
         ["--positive-above", "0", "--loss", "logistic", "--public-rows", "100"],
     ),
     "graded loans in blocks": (
-        ["--data", "lending_887k_categories.parquet", "--target", "grade", "--owners", "85"],
+        ["--data", "lending_887k_categories.parquet", "--target", "grade", "--owners", "20"],
         ["--ordinal", "--records-per-owner", "10000", "--shuffle"],
     ),
     "official hospital columns": (

@@ -39,8 +39,8 @@ def _compare(sample, joint, public=None, objective=OBJECTIVE, target=RATE, **opt
 
 
 def test_a_tiny_owner_gains_from_a_good_joint_model():
-    """50 records for 20 parameters, and public rows that are far off."""
-    found = [_compare(_sample(50, seed, TINY_TRUTH), TINY_TRUTH, TINY_TRUTH + 0.5) for seed in range(20)]
+    """80 records for 20 parameters, and public rows that are far off."""
+    found = [_compare(_sample(80, seed, TINY_TRUTH), TINY_TRUTH, TINY_TRUTH + 0.5) for seed in range(20)]
     verdicts = Counter(each.paid for each in found)
     assert verdicts["joined"] >= 11
     assert verdicts["alone"] == 0
@@ -53,7 +53,7 @@ def _in_sample(sample, centres):
     family = centres.families
     margins = {kind: fitted[family[kind].rows[-1]] for kind in ("own", "joint")}
     losses = {kind: (found - sample.targets) ** 2 for kind, found in margins.items()}
-    return summarise(comparison.CrossValidation(sample, margins, losses, {}, 1), RATE)
+    return summarise(comparison.CrossValidation(sample, margins, losses, {}, 1, {}, fitted[10], OBJECTIVE.loss), RATE)
 
 
 def test_judging_a_model_on_its_own_records_gets_the_tiny_owner_wrong():
@@ -99,6 +99,19 @@ def test_choosing_the_strength_by_the_fold_that_is_judged_flatters(monkeypatch):
         return float(np.concatenate(losses).mean())
 
     assert np.mean([peeking(each) for each in samples]) < 0.97 * np.mean(honest)
+
+
+def test_models_are_judged_as_if_fitted_to_all_records():
+    """Without what a fold more is worth, as in the twin, an own model is judged by that of four fifths."""
+    judged, twin, truth = [], [], []
+    for seed in range(40):
+        sample, new = _sample(60, seed, TINY_TRUTH), _sample(2000, 500 + seed, TINY_TRUTH)
+        found = cross_validate(sample, OBJECTIVE, Centres(None, TINY_TRUTH))
+        judged.append(found.losses["own"].mean())
+        twin.append(np.mean((found.margins["own"] - found.sample.targets) ** 2))
+        truth.append(average_value(OBJECTIVE.loss, new, found.models["own"]))
+    assert np.mean(judged) == pytest.approx(np.mean(truth), rel=0.03)
+    assert np.mean(twin) > 1.06 * np.mean(truth)
 
 
 def test_the_figures_are_what_they_are_called():

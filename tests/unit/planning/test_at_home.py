@@ -91,3 +91,18 @@ def test_rows_that_differ_leave_open_what_others_bring():
     alike, other = (advise(2000, 300, 0.5, alike=alike) for alike in (True, False))
     assert alike.advice == "stay"
     assert other.advice == "either"
+    assert other.known.without == "public"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_an_owner_with_a_far_better_model_of_its_own_stays(fits):
+    """The joint model as it is would be worse; that a personal one might be a little better does not count."""
+    found = advise(2000, 600, 1e-4, alike=False, fits=fits, truth=TRUTH + 1.0)
+    assert found.known.without in ("own", "own_public")
+    assert found.joint_interval[1] < 0 < found.gain_interval[1]
+    assert found.advice == "stay"
+    words = explain(found, TURNING, WHO)
+    assert words.startswith("Stay: use a model of your own records")
+    assert "the joint model should change your loss by +" in words
+    # The twin that minds the better of the two only decides nothing.
+    assert replace(found, joint_interval=found.gain_interval).advice == "either"

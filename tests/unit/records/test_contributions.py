@@ -16,11 +16,10 @@ ROWS = 250
 TABLE = pl.DataFrame(
     {
         "age": GENERATOR.normal(50, 10, ROWS),
-        "income": np.where(GENERATOR.random(ROWS) < 0.2, None, GENERATOR.normal(3, 1, ROWS)),
+        "income": [None if k % 5 == 0 else value for k, value in enumerate(GENERATOR.normal(3, 1, ROWS).tolist())],
         "ward": GENERATOR.choice(["a", "b", "c"], ROWS, p=[0.6, 0.3, 0.1]),
         "since": GENERATOR.choice(["2020-01-01", "2021-06-30", "2022-12-31"], ROWS),
-    },
-    strict=False,
+    }
 ).with_columns(y=pl.col("age") / 10 + 2 * (pl.col("ward") == "b") + pl.Series(GENERATOR.normal(size=ROWS)))
 PUBLIC = PublicRows(TABLE, TargetChoice("y"))
 

@@ -16,7 +16,7 @@ from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample, some_of
 from copriv.losses.squared import SquaredLoss
 from copriv.records import streamed
-from copriv.records.cluster import DaskSpread
+from copriv.records.cluster import HERE, DaskSpread, connect
 from copriv.records.file_format import PLAIN, parse_format
 from copriv.records.fit_features import fit_dictionary
 from copriv.records.load_owner import load_owner, open_owner_records
@@ -154,6 +154,31 @@ def test_a_cluster_gives_the_same_bits(path, monkeypatch):
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         assert bits(read(path, 1000, DaskSpread(client))) == expected
+
+
+def test_a_cluster_on_this_machine_lets_no_other_user_in(monkeypatch):
+    """Dask runs whatever it is sent, by whoever can reach its port."""
+    from dask import distributed
+
+    seen = []
+
+    class Fake:
+        def __init__(self, *_given, **options):
+            seen.append(options)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_problem):
+            pass
+
+    monkeypatch.setattr(distributed, "LocalCluster", Fake)
+    monkeypatch.setattr(distributed, "Client", Fake)
+    with connect(HERE):
+        pass
+    security = seen[0]["security"]
+    assert security.require_encryption
+    assert security.get_connection_args("scheduler")["ssl_context"].verify_mode.name == "CERT_REQUIRED"
 
 
 def test_every_pass_is_told_from_beginning_to_end(path):

@@ -56,6 +56,8 @@ def test_every_record_stands_at_one_leaf_of_each_tree():
         {"left": (3, 0, 0)},
         {"right": (-1, 0, 0)},
         {"roots": (3,)},
+        {"roots": (0, 0)},  # a tree that is asked twice
+        {"roots": (1, 0)},
         {"roots": (-1,)},
         {"roots": ()},
         {"columns": (-2, -1, -1)},
