@@ -281,8 +281,10 @@ def _judge(
         there = theta @ sample.columns
         margins[fold] = there[fold]
         every += _losses(loss, there, sample.targets) / len(parts)
-    worth = every - _losses(loss, whole @ sample.columns, sample.targets)
-    return margins, _losses(loss, margins, sample.targets) - worth
+    judged = _losses(loss, margins, sample.targets)
+    if all(np.array_equal(theta, whole) for theta in without):  # a centre as it is: nothing is fitted
+        return margins, judged
+    return margins, judged - every + _losses(loss, whole @ sample.columns, sample.targets)
 
 
 def _losses(loss: Loss, margins: FloatArray, targets: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from copriv.errors import BadInput
 from copriv.losses.around import STRENGTHS, Parabola, models_around
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.loss import Loss
@@ -29,6 +30,8 @@ _TEMPERATURE = 2.0
 # A centre as it is counts as so many candidates beforehand: it is the simplest, and needs no records to be right.
 _SIMPLEST = 20.0
 _TINY = 1e-300
+# No box is wider, and no loss of a margin this large overflows.
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,15 @@ class Centres:
 
     public: FloatArray | None = None
     joint: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a model by which a prediction is no number: others have made it."""
+        for name, centre in (("public", self.public), ("joint", self.joint)):
+            if centre is not None and not np.all(np.abs(centre) <= _LARGEST):
+                raise BadInput(
+                    f"the {name} model has an entry that is no number, or none to predict with",
+                    remedy="ask the learner for the model of this study",
+                )
 
     @cached_property
     def families(self) -> dict[ModelKind, Family]:

@@ -11,7 +11,7 @@ STUDIES = {
     ),
     "heart failure by hospital": (
         ["--data", "hospital_heart_failure_2024.parquet", "--target", "los", "--owner-column", "hospital_id"],
-        ["--min-records", "400"],
+        ["--min-records", "200"],
     ),
     "heart disease in four hospitals": (
         ["--data", "heart_four_hospitals.parquet", "--target", "num", "--owner-column", "hospital"],

@@ -151,6 +151,12 @@ def test_too_few_records_and_folds_are_refused():
         _compare(_sample(100), TRUTH, folds=1)
 
 
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -1e300])
+def test_a_model_that_is_none_is_refused_by_its_name(entry):
+    with pytest.raises(BadInput, match=r"the joint model has an entry that is no number.*ask the learner"):
+        _compare(_sample(20), np.append(TRUTH[:-1], entry), TRUTH)
+
+
 def test_models_are_judged_on_usable_records_only():
     sample = _sample(60)
     holes = Sample.of_rows(np.vstack([sample.columns.T, np.zeros((25, 8))]), np.append(sample.targets, np.zeros(25)))
