@@ -77,15 +77,8 @@ def _taken(bench: Bench, epsilon: float, seed: int) -> Entry:
         "figure": joint.figure,
         "predicted": predicted,
         "error": spread * (1 - predicted),
-        "measured": _explained(bench, joint.loss),
+        "measured": joint.explained,
     }
-
-
-def _explained(bench: Bench, loss: float) -> float:
-    if not bench.split.table.labels:
-        return 1 - loss
-    share = float((bench.split.truth > 0).mean())
-    return 1 - loss / float(-share * np.log(share) - (1 - share) * np.log1p(-share))
 
 
 def read(path: Path) -> list[Entry]:

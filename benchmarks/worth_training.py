@@ -22,6 +22,7 @@ from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import Intake, OwnerSample
 from copriv.records.public_cells import Fitted
+from copriv.records.quality import metrics_of_margins
 from copriv.rules.ridge import best_ridge
 from copriv.runtime.local import assemble, run
 from copriv.vectors import FloatArray
@@ -43,13 +44,18 @@ class Features:
 
 @dataclass(frozen=True)
 class Joint:
-    """Figures of a trained model on the rows that are held out, and its mean loss there."""
+    """Figures of a trained model on the rows that are held out, and its mean loss there.
+
+    `explained` is of targets held to the bounds of the dictionary, as a plan predicts it; the others are of those that
+    are the same for every model.
+    """
 
     rule: str
     parameters: int
     psi: float
     figure: float
     loss: float
+    explained: float
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,9 @@ class Bench:
         for iteration in run(consortium, study, "worth"):
             theta = study.rule.model(iteration.state)
         figure, loss = self.judge(features, theta)
-        return Joint(study.terms.rule, dictionary.parameters, study.predicted, figure, loss)
+        targets = dictionary.targets_of(self.split.held_out)
+        told = metrics_of_margins(dictionary.target, features.held_out @ theta, targets).explained or 0.0
+        return Joint(study.terms.rule, dictionary.parameters, study.predicted, figure, loss, told)
 
     def public_model(self, features: Features) -> tuple[float, float]:
         """Figure and loss of the public rows alone in the same features, with the ridge that they want."""
