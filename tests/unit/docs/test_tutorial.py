@@ -121,7 +121,7 @@ def test_what_the_text_claims_holds(walked):
     [runner_up] = [line for line in by_name["plan"].splitlines() if "runner-up" in line]
     assert float(re.search(r"should cost ([\d.]+) times", runner_up)[1]) > 100
     assert "1/30 of the budget" in runner_up
-    assert by_name["verdict"].startswith("Too close to call: use the public model, spend nothing")
+    assert by_name["verdict"].startswith("Too close to call: use a model of your own records, spend nothing")
 
 
 def test_with_two_other_banks_and_a_tenth_of_the_budget_it_is_too_close_to_call(walked):
