@@ -29,7 +29,7 @@ check: $(READY) ## format, lint, import contracts, strict types
 
 test: check ## everything in check, then doctests and tests
 	@echo "== doctests and tests"
-	@$(BIN)/pytest --numprocesses 2 --dist loadfile --quiet
+	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
 
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
 	@echo "== torture: about a minute"
