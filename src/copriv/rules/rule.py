@@ -26,11 +26,19 @@ class Ask:
         theta: the model; all zeros where the answer does not depend on one.
         kind: what is asked for.
         share: in per cents, from the menu of the terms; 0 where there is none.
+        before: what this owner was paid for the same question before, in per cents. The answer then has the noise of
+            both shares together and takes the place of the former; only `share` is paid for.
     """
 
     theta: FloatArray
     kind: AskedKind = "gradient"
     share: int = 0
+    before: int = 0
+
+    @property
+    def level(self) -> int:
+        """The share that the noise of the answer stands for."""
+        return self.before + self.share
 
 
 class BaseRule(Protocol[State]):
