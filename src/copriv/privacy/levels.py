@@ -44,10 +44,10 @@ def simulate_levels(exact: FloatArray, scales: Sequence[float], generator: np.ra
             remedy="give numbers above 0, the smallest first",
             value=tuple(scales),
         )
-    told = [exact + generator.laplace(scale=scales[0], size=exact.shape)]
-    for fine, coarse in pairwise(scales):
-        told.append(told[-1] + simulate_increment(fine, coarse, exact.shape, generator))
-    return np.stack(told)
+    finest = exact + generator.laplace(scale=scales[0], size=exact.shape)
+    each = np.asarray(scales).reshape(-1, *(1 for _ in exact.shape))
+    increments = simulate_increment(each[:-1], each[1:], (len(scales) - 1, *exact.shape), generator)
+    return np.concatenate([finest[None], finest + np.cumsum(increments, axis=0)])
 
 
 def simulate_increment(

@@ -18,13 +18,13 @@ from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting
-from copriv.rules.adaptive_questions import MOST_ANSWERS, is_strong, model_of, next_question
+from copriv.rules.adaptive_questions import MOST_ANSWERS, MOST_QUESTIONS, model_of, next_question, open_question
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray, Norm, read_only
 
 # What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
@@ -72,13 +72,28 @@ class AdaptiveNewton:
         left = self._on_menu(state.left(owner))
         if left == 0:
             return None
-        strong = is_strong(self.setting, state)
-        question = state.open_question(owner, strong=strong) or next_question(self.setting, state)
+        question = open_question(self.setting, state, owner)
+        if question is None and len(state.questions) >= MOST_QUESTIONS:
+            return self._more_of_the_last(state, owner, left)
+        question = question or next_question(self.setting, state)
+        if question.finer is not None and state.level(owner, question.finer):
+            return self._finer(state, owner, question.finer, left)
         ask = question.ask
         is_last = ask.kind == "gradient" and state.answers(owner) + 1 >= MOST_ANSWERS
         most = left - question.kept if left > question.kept else left
         wanted = left if is_last else self._on_menu(min(ask.share or most, most))
         return Ask(ask.theta, ask.kind, wanted or min(self.setting.noise.shares))
+
+    def _more_of_the_last(self, state: AdaptiveState, owner: int, left: int) -> Ask:
+        """After the last question: all that an owner has left where it was asked last, or the last that was asked."""
+        places = [question.ask.theta for question in state.questions if question.ask.kind == "gradient"]
+        own = [place for place in places if state.level(owner, place)]
+        return self._finer(state, owner, (own or places)[-1], left)
+
+    def _finer(self, state: AdaptiveState, owner: int, theta: FloatArray, share: int) -> Ask:
+        """More of what an owner has told at a model; with independent noise it is one more answer there."""
+        before = state.level(owner, theta) if self.setting.noise.norm is Norm.L1 else 0
+        return Ask(theta, "gradient", share, before)
 
     def _on_menu(self, share: int) -> int:
         """The largest share of the menu that is not larger; 0 if there is none."""

@@ -12,7 +12,7 @@ from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
+from copriv.rules.purchase import Asked, Budget, Outlook, choose, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
@@ -38,6 +38,7 @@ _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
+_MARGIN = 0.0
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -56,32 +57,6 @@ def scouts(setting: AdaptiveSetting) -> int:
     return _look(len(setting.records))[0]
 
 
-def look(setting: AdaptiveSetting) -> Question:
-    """The first question: cheap, unless noise hides even a strong shift, so that a look would tell nothing."""
-    owners, wanted = _look(len(setting.records))
-    share = 0 if _is_hidden(setting) else min(setting.noise.shares, key=lambda each: abs(each - wanted))
-    return Question(Ask(setting.geometry.start, "gradient", share), owners)
-
-
-def _is_hidden(setting: AdaptiveSetting) -> bool:
-    """Whether all budgets together could not show a strong shift."""
-    geometry = setting.geometry
-    noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / geometry.values
-    return float(np.mean(noise)) > _STRONG * float(np.mean(np.diag(geometry.spread)))
-
-
-def kept_precision(owners: int, norm: Norm) -> float:
-    """The part of what all budgets could tell at once that is left if no shift is found: a look splits some of them.
-
-    >>> kept_precision(3, Norm.L1), kept_precision(10, Norm.L1), kept_precision(10, Norm.L2)
-    (0.82, 0.9, 1.0)
-    """
-    if norm is Norm.L2:
-        return 1.0
-    looking, share = _look(owners)
-    return round(1 - looking / owners * (1 - (share / 100) ** 2 - (1 - share / 100) ** 2), 6)
-
-
 def _look(owners: int) -> tuple[int, int]:
     """How many owners look, and at which share."""
     if owners < _ENOUGH:
@@ -97,28 +72,50 @@ def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
     return least_expected(setting.geometry, found.intercept, found.hessian)
 
 
+def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
+    """The question that still waits for this owner's answer; none if a strong shift has come up against it.
+
+    Nobody is asked for everything once others have shown a strong shift: looked at after 1, 2, 4, 8, … answers.
+    """
+    question = state.open_question(owner)
+    if question is None or not question.is_for_all or len(state.questions) >= MOST_QUESTIONS:
+        return question
+    answers = len(state.answered(question))
+    return None if answers & (answers - 1) == 0 and is_strong(setting, state) else question
+
+
 @lru_cache(maxsize=16)
 def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
-    """What is asked next, and how many owners.
-
-    Owners that are alike are asked for everything, batch after batch. Owners that differ are all asked for a little
-    first, if that pays. Under a strong shift, or if public rows are few, the purchases are planned.
-    """
-    if not state.told:
-        return look(setting)
+    """What is asked next, and how many owners: the first purchase of the plan that should cost the least."""
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = is_strong(setting, state)
     budget = _budget(setting, state, among, strong=strong)
-    planned = strong or is_few(setting.geometry.public.records, setting.geometry.parameters)
-    if not planned and budget.alike:
-        return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
     outlook = _outlook(setting, found, theta)
-    purchase = choose(outlook, budget) if planned else _next_round(state, outlook, budget)
+    finer, asked = _asked(setting, state, theta, outlook, budget)
+    purchase = choose(outlook, budget, asked)
     if purchase.kind == "second_moments":
         return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
-    kept = budget.kept if purchase.share == 0 and budget.left.max() > 2 * _KEPT else 0
-    return Question(Ask(theta, "gradient", purchase.share), purchase.owners, kept)
+    if purchase.share > 0:
+        return Question(Ask(theta, "gradient", purchase.share), purchase.owners, strong=strong)
+    kept = budget.kept if budget.left.max() > 2 * _KEPT and finer is None else 0
+    return Question(Ask(theta, "gradient", 0), purchase.owners, kept, finer, strong)
+
+
+def _asked(
+    setting: AdaptiveSetting, state: AdaptiveState, theta: FloatArray, outlook: Outlook, budget: Budget
+) -> tuple[FloatArray | None, Asked]:
+    """The place where owners were asked before at which finer answers tell the most; None if a new place tells more."""
+    geometry, owners = setting.geometry, len(setting.records)
+    nowhere = Asked(np.zeros(owners), np.zeros(geometry.parameters))
+    found = [(0.0, None, nowhere)]
+    places = {one.ask.theta.tobytes(): one.ask.theta for one in state.told if one.ask.kind == "gradient"}
+    for place in places.values() if budget.power > 1 else ():
+        level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
+        asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
+        found.append((gain_of_finer(outlook, budget, asked), place, asked))
+    best = max(found[1:], default=found[0], key=lambda one: one[0])
+    return (best[1] if best[0] > _MARGIN else None), best[2]
 
 
 def is_strong(setting: AdaptiveSetting, state: AdaptiveState) -> bool:
@@ -147,24 +144,6 @@ def _outlook(setting: AdaptiveSetting, found: Difference, theta: FloatArray) -> 
     )
 
 
-def _next_batch(setting: AdaptiveSetting, state: AdaptiveState, budget: Budget) -> int:
-    """How many owners are asked for all they have: a part of those who were not asked before, and then the rest."""
-    fresh = int(np.sum(budget.left == 100))
-    part = max(scouts(setting), math.ceil(_BATCH * fresh))
-    last = fresh - part < scouts(setting) or len(state.questions) >= _BATCHES
-    return int(np.sum(budget.left > 0)) if last else part
-
-
-def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purchase:
-    """Of owners that differ: little of all of them, a little more, and then the rest."""
-    able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
-    done = sum(question.owners >= able for question in state.questions)
-    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
-    if wanted and gain(wanted[0], outlook, budget) > (_HARM if budget.left.size >= _ENOUGH else 0):
-        return wanted[0]
-    return Purchase("gradient", 0, able)
-
-
 def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, strong: bool) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(setting.records), 100.0)
@@ -188,7 +167,7 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
         shares=noise.shares,
         fewest=scouts(setting),
         purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most) - (kept > 0),
-        must_look=strong and bool(squares.any()),
+        must_look=False,
         alike=alike,
         kept=kept,
     )

@@ -125,13 +125,15 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     off = places - centres[:, None] - _CENTRE
     second = -0.5 * (off / np.where(off > 0, _ABOVE, _BELOW)) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
-    second[0] += math.log(1 - _SAME_HESSIAN)
-    second[0, 0] = np.logaddexp(second[0, 0], math.log(_SAME_HESSIAN))
+    same = np.where(ALPHAS > 0, _OFTEN_SAME, _SAME_HESSIAN)
+    second += np.log(1 - same)[:, None]
+    second[:, 0] = np.logaddexp(second[:, 0], np.log(same))
     return np.asarray(first[:, None] + second)
 
 
-_SAME_HESSIAN = 0.9
-_FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 0.4
+_APART, _APART_ONCE = 1.0, 1.0
+_SAME_HESSIAN, _OFTEN_SAME = 0.9, 0.2
+_FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 1.1
 
 
 def chances_of_shifts() -> dict[float, float]:
@@ -223,7 +225,7 @@ def _means(
     """The expected d_0, turned into one of full gradients, and the expected Δ."""
     p = geometry.parameters
     intercept, change = np.zeros(p), np.zeros((p, p))
-    apart = ALPHAS / (ALPHAS + sampling)
+    apart = (_APART if len(seen) > 1 else _APART_ONCE) * ALPHAS / (ALPHAS + sampling)
     for scale, chance in zip(scales, chances.T, strict=True):
         change += chance.sum() * scale.mean
         if seen:
