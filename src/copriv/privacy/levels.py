@@ -10,7 +10,7 @@ that of Laplace(b),
 
 For records everything is drawn exactly, in whole units of one grid: that of the finest level, so that no level is
 rounded more coarsely than its price allows for. With α = e^(−1/b) for a scale of b units the noise has
-P(k) ∝ α^|k|, and an increment is G − G′, both independent, each 0 with probability (1 − α_c)/(1 − α_b), else k ≥ 1 with
+P(k) ∝ α^|k|, and an increment is G − H, both independent, each 0 with probability (1 − α_c)/(1 − α_b), else k ≥ 1 with
 P(k) = (1 − α_c) α_c^(k−1). The noise itself and the lengths k, which are |X| of such noise where X is not 0, are
 OpenDP's. docs/theory/accounts.md has the proofs.
 
@@ -83,7 +83,7 @@ def _noise(scale: float, count: int) -> list[int]:
 
 
 def _increments(fine: float, coarse: float, count: int) -> list[int]:
-    """What makes noise of a fine scale noise of a coarse one, number by number: G − G′."""
+    """What makes noise of a fine scale noise of a coarse one, number by number: G − H."""
     if fine == coarse:
         return [0] * count
     stays = _toss(_probability(fine, coarse), 2 * count)

@@ -10,7 +10,8 @@ import msgspec
 
 from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Opening, Version
 from copriv.owner.ledger_state import LedgerState
-from copriv.owner.owner import read_stored, study_of
+from copriv.owner.owner import study_of
+from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.privacy.release import Release

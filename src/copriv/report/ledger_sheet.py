@@ -11,7 +11,8 @@ import msgspec
 from copriv.owner.entries import Charge
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
-from copriv.owner.owner import read_stored, study_of
+from copriv.owner.owner import study_of
+from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
 from copriv.report.dataset_statement import book_weakness

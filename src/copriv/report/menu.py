@@ -7,7 +7,8 @@ from itertools import groupby
 
 import msgspec
 
-from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.protocol.commitment import Commitment
+from copriv.protocol.query_budget import QueryBudget
 from copriv.rules.rule import answer_size
 
 _NAMES = {
