@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, final
 
+from copriv.entropy import secure
 from copriv.losses.records import Records
 from copriv.privacy.exact import PrivateVector
 from copriv.privacy.levels import release_levels
@@ -46,7 +47,7 @@ class PrivateResponder:
         """Exact sampling likewise, of all levels together."""
         levels = self._promise.levels(kind, share)
         exact = PrivateVector(levels[0].exact(self._records, theta))
-        return release_levels(exact, [level.calibration.mechanism.scale for level in levels])
+        return release_levels(exact, [level.calibration.mechanism.scale for level in levels], secure().randbytes)
 
     def __repr__(self) -> str:
         return "PrivateResponder(<records>)"

@@ -20,26 +20,28 @@ Koufogiannis, Han, Pappas: Gradual release of sensitive data under differential 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.privacy.exact import PrivateVector, unseal
 from copriv.privacy.mechanism import grid_exponent
 from copriv.privacy.opendp_call import invoke_integers
 from copriv.vectors import FloatArray
 
+# So many random bytes, from where nobody can foresee them.
+DrawBytes: TypeAlias = Callable[[int], bytes]
+
 _BITS = 64
 _BYTES = _BITS // 8
 
 
-def release_levels(exact: PrivateVector, scales: Sequence[float]) -> tuple[FloatArray, ...]:
+def release_levels(exact: PrivateVector, scales: Sequence[float], draw: DrawBytes) -> tuple[FloatArray, ...]:
     """The exact numbers with Laplace noise of every scale, drawn exactly over the operating system's randomness.
 
     Whoever tells one of them has paid for its scale, and may tell finer ones for the difference.
@@ -47,6 +49,7 @@ def release_levels(exact: PrivateVector, scales: Sequence[float]) -> tuple[Float
     Args:
         exact: computed from records.
         scales: the finest first.
+        draw: the operating system's randomness (`entropy.secure`), for the coins; all other chance is OpenDP's.
 
     Returns:
         In the order of the scales; each is the one before it plus an independent increment.
@@ -56,7 +59,7 @@ def release_levels(exact: PrivateVector, scales: Sequence[float]) -> tuple[Float
     units = [math.ldexp(scale, -exponent) for scale in scales]
     told = [_add(_on_grid(unseal(exact), exponent), _noise(units[0], len(exact)))]
     for fine, coarse in pairwise(units):
-        told.append(_add(told[-1], _increments(fine, coarse, len(exact))))
+        told.append(_add(told[-1], _increments(fine, coarse, len(exact), draw)))
     return tuple(np.array([math.ldexp(float(value), exponent) for value in values]) for values in told)
 
 
@@ -82,11 +85,11 @@ def _noise(scale: float, count: int) -> list[int]:
     return drawn
 
 
-def _increments(fine: float, coarse: float, count: int) -> list[int]:
+def _increments(fine: float, coarse: float, count: int, draw: DrawBytes) -> list[int]:
     """What makes noise of a fine scale noise of a coarse one, number by number: G − H."""
     if fine == coarse:
         return [0] * count
-    stays = _toss(_probability(fine, coarse), 2 * count)
+    stays = _toss(_probability(fine, coarse), 2 * count, draw)
     lengths = iter(_lengths(coarse, stays.count(False)))
     drawn = [0 if stay else next(lengths) for stay in stays]
     return [one - other for one, other in zip(drawn[:count], drawn[count:], strict=True)]
@@ -136,22 +139,22 @@ def _probability(fine: float, coarse: float) -> _Probability:
     return _Probability(fine, coarse)
 
 
-def _toss(probability: _Probability, count: int) -> list[bool]:
+def _toss(probability: _Probability, count: int, draw: DrawBytes) -> list[bool]:
     """Independent coins, each True with exactly this probability: is a uniform number below it?
 
     Its first 64 bits nearly always tell; where they do not, more are drawn.
     """
-    drawn = secure().randbytes(_BYTES * count)
+    drawn = draw(_BYTES * count)
     words = (int.from_bytes(drawn[at : at + _BYTES]) for at in range(0, _BYTES * count, _BYTES))
-    return [_is_below(word, probability) for word in words]
+    return [_is_below(word, probability, draw) for word in words]
 
 
-def _is_below(word: int, probability: _Probability) -> bool:
+def _is_below(word: int, probability: _Probability, draw: DrawBytes) -> bool:
     """Whether a uniform number that begins with these bits lies below the probability."""
     bits, low, high = _BITS, probability.low, probability.high
     while low <= word < high:
         bits += _BITS
-        word = word << _BITS | secure().getrandbits(_BITS)
+        word = word << _BITS | int.from_bytes(draw(_BYTES))
         low, high = probability.bounds(bits)
     return word < low
 
