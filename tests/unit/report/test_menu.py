@@ -25,7 +25,7 @@ from copriv.report.statement import Heading, describe, make_statement, owner_sta
 from copriv.report.study_sheet import _menu
 
 HEADING = Heading("a study", "a learner", "today", PublicRows(0, ""))
-ASKED = [("gradient", LOOK), ("second_moments", SQUARES)]
+ASKED = [("gradient", LOOK, 0), ("second_moments", SQUARES, 0)]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def ledger(tmp_path):
     path, commitment = tmp_path / "ledger.sqlite", study.commitment_of(0)
     with closing(SqliteLedger.create(path, begin("east", "records", study.GUARANTEE))) as ledger:
         owner = Owner("east", study.TERMS, commitment, PrivateResponder(study.sample_of(0), commitment), ledger)
-        for number, (kind, share) in enumerate(ASKED):
+        for number, (kind, share, _) in enumerate(ASKED):
             owner.answer(Query(f"q{number}", study.TERMS.digest(), "east", (0.0,) * 4, None, kind, share))
         yield ledger
 
