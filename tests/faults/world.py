@@ -97,4 +97,4 @@ def warm():
         PrivateResponder(sample_of(name), commitment()).respond(np.zeros(TERMS.parameters))
         with_menu = PrivateResponder(sample_of(name), commitment(menu=True))
         with_menu.respond(np.zeros(4), "second_moments", SQUARES)
-        with_menu.respond_levels(np.zeros(4), "gradient", SHARES[0])
+        with_menu.respond_levels(np.zeros(4), commitment(menu=True).levels("gradient", SHARES[0]))

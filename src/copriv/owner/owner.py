@@ -2,9 +2,10 @@
 
 Each kind of question is paid for from an account of its own, so that none can use up what is set aside for another.
 A refusal depends on the query and on the account, never on a record. A failure after the reservation keeps the charge.
-Where an answer can be made finer, its finer levels are drawn together with it and stored, sealed, beside it: a later
-question for one of them pays the difference and reads it from the ledger. Whatever is stored at a level was charged the
-price of that level along the way, so nothing finer than what was paid for ever leaves, whoever else uses the ledger.
+Where an answer can be made finer, the finer levels that what is left can pay for are drawn together with it and stored,
+sealed, beside it: a later question for one of them pays the difference and reads it from the ledger. Whatever is stored
+at a level was charged the price of that level along the way, so nothing finer than what was paid for ever leaves,
+whoever else uses the ledger.
 If the ledger itself fails, nothing is said at all: `LedgerFailure` leaves through `handle`, and the process must end.
 So does `RecordsChanged`: somebody has changed the files that the records are read from.
 """
@@ -74,10 +75,12 @@ class Owner:
         theta = np.asarray(query.theta, dtype=np.float64)
         part = self.commitment.part(query.kind, query.share, query.before)
         former = self._former(query, theta, part) if query.before else None
-        if query.before and former is None and query.id not in self._ledger.state().queries:
-            return self._say(query, "unfounded", f"no answer to this question at {query.before} % is on record here")
         charge, allowance = part.calibration.charge, part.allowance
         account = account_of(self._digest, part.kind)
+        if query.before and former is None and query.id not in self._ledger.state().queries:
+            if charge.nano > self._left(part):
+                return self._say(query, "exhausted", _SPENT)
+            return self._say(query, "unfounded", f"no answer to this question at {query.before} % is on record here")
         try:
             stored = self._ledger.reserve(query.id, _question(query, theta), charge, account, allowance)
         except QueryConflict:
@@ -120,12 +123,22 @@ class Owner:
             return former.refined(part, release)
         if part.before:
             raise LookupError("the answer that was to be made finer is gone")
-        levels = self.commitment.levels(part.kind, part.share)
+        levels = self._levels(part)
         if not levels:
             return Payload.of(self._responder.respond(theta, part.kind, part.share), part, release)
-        drawn = self._responder.respond_levels(theta, part.kind, part.share)
+        drawn = self._responder.respond_levels(theta, levels)
         *finer, (_, asked) = zip(levels, drawn, strict=True)
         return Payload.of(asked, part, release, finer)
+
+    def _levels(self, part: QueryBudget) -> tuple[QueryBudget, ...]:
+        """The levels of an answer that was charged: those that what is left can still pay for, and its own."""
+        levels = self.commitment.levels(part.kind, part.share)
+        most = self._left(part) + part.calibration.charge.nano if len(levels) > 1 else 0
+        return tuple(level for level in levels if level.share == part.share or level.calibration.charge.nano <= most)
+
+    def _left(self, part: QueryBudget) -> int:
+        """Billionths of what was promised for such questions that are not spent."""
+        return part.allowance.nano - self._ledger.state().spent_by(account_of(self._digest, part.kind))
 
     def _compose(self, query: Query, payload: Payload, receipt: str) -> Answer:
         return Answer(query.id, self.name, payload.values, payload.release, receipt)

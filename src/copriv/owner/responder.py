@@ -11,6 +11,7 @@ from copriv.privacy.exact import PrivateVector
 from copriv.privacy.levels import release_levels
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Kind
+from copriv.protocol.query_budget import QueryBudget
 from copriv.vectors import FloatArray
 
 
@@ -20,8 +21,8 @@ class Responder(Protocol):
     def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The noisy average gradient at θ, or whatever else may be asked for; of a menu, at a share of the budget."""
 
-    def respond_levels(self, theta: FloatArray, kind: Kind, share: int) -> Sequence[FloatArray]:
-        """The same at every level of the menu, from the finest down to this share: each adds noise to the one before.
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
+        """The same at several levels of a menu, the finest first: each adds noise to the one before.
 
         All but the last are to be sealed at once by whoever calls.
         """
@@ -43,9 +44,8 @@ class PrivateResponder:
         part = self._promise.part(kind, share)
         return part.calibration.mechanism.release(PrivateVector(part.exact(self._records, theta)))
 
-    def respond_levels(self, theta: FloatArray, kind: Kind, share: int) -> Sequence[FloatArray]:
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
         """Exact sampling likewise, of all levels together."""
-        levels = self._promise.levels(kind, share)
         exact = PrivateVector(levels[0].exact(self._records, theta))
         return release_levels(exact, [level.calibration.mechanism.scale for level in levels], secure().randbytes)
 

@@ -12,6 +12,7 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.levels import simulate_levels
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Kind
+from copriv.protocol.query_budget import QueryBudget
 from copriv.vectors import FloatArray
 
 
@@ -31,9 +32,8 @@ class SimulatedResponder:
             SimulatedVector(part.exact(self._sample, theta)), self._generator
         )
 
-    def respond_levels(self, theta: FloatArray, kind: Kind, share: int) -> Sequence[FloatArray]:
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
         """The exact answer with seeded noise of every level, the finest first."""
-        levels = self._promise.levels(kind, share)
         scales = [level.calibration.mechanism.scale for level in levels]
         return tuple(simulate_levels(levels[0].exact(self._sample, theta), scales, self._generator))
 
@@ -50,7 +50,6 @@ class SilentResponder:
         """The exact answer itself."""
         return self._promise.part(kind, share).exact(self._sample, theta)
 
-    def respond_levels(self, theta: FloatArray, kind: Kind, share: int) -> Sequence[FloatArray]:
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
         """The exact answer itself, at every level."""
-        levels = self._promise.levels(kind, share)
         return (levels[0].exact(self._sample, theta),) * len(levels)

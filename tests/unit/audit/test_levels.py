@@ -3,15 +3,13 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import msgspec
 import numpy as np
 import pytest
 
 from copriv.audit.levels import levels_verdict, steps_hold
-from copriv.audit.menu import SHARES, audit_menu, build_menu_subject, honest_menu
+from copriv.audit.menu import audit_menu, build_menu_subject, honest_menu
 from copriv.audit.transcript import draw_records
 from copriv.owner.owner import Owner
-from copriv.owner.payload import Sealed
 from copriv.owner.responder import PrivateResponder
 
 OWNERS, QUESTIONS = 30, 300
@@ -28,8 +26,7 @@ class Twin:
     def respond(self, theta, kind="gradient", share=0):
         return self.honest.respond(theta, kind, share)
 
-    def respond_levels(self, theta, kind, share):
-        levels = self.promise.levels(kind, share)
+    def respond_levels(self, theta, levels):
         exact = levels[0].exact(self.sample, theta)
         return self.draw(exact, [level.calibration.mechanism.scale for level in levels])
 
@@ -99,17 +96,13 @@ class Following(Twin):
         return told
 
 
-class Generous(Owner):
-    """Whoever pays for a finer level gets the finest."""
+class Generous(Twin):
+    """Whoever pays for a finer level gets the finest on the menu."""
 
-    def _former(self, query, theta, part):
-        found = super()._former(query, theta, part)
-        if found is None:
-            return None
-        finest = found.finer[0].numbers
-        return msgspec.structs.replace(
-            found, finer=tuple(Sealed(each.share, each.scale, finest) for each in found.finer)
-        )
+    def draw(self, exact, scales):
+        *_, asked = self.stack(exact, scales, lambda _fine, coarse, size: self.chance.laplace(scale=coarse, size=size))
+        finest = self.promise.levels("gradient", 0)[0].calibration.mechanism.scale
+        return [*(self.laplace(exact, finest) for _ in scales[1:]), asked]
 
 
 class Undercharging(Owner):
@@ -168,7 +161,8 @@ def test_whoever_draws_levels_otherwise_is_caught(claim_of, generator, kind):
     for place in range(QUESTIONS):
         before, after = STEPS[place % len(STEPS)]
         theta = generator.uniform(-1, 1, size=4)
-        told = dict(zip(SHARES[::-1], responder.respond_levels(theta, "gradient", before), strict=False))
+        levels = promise.levels("gradient", before)
+        told = dict(zip([part.share for part in levels], responder.respond_levels(theta, levels), strict=True))
         exact = promise.part("gradient", before).exact(sample, theta)
         steps.setdefault((before, after), []).append(np.array([told[before] - exact, told[after] - exact]))
     assert steps_hold(claim, steps, 1e-6) == (kind is PrivateResponder)
@@ -177,7 +171,7 @@ def test_whoever_draws_levels_otherwise_is_caught(claim_of, generator, kind):
 
 
 def test_a_level_above_what_was_paid_is_caught(claim_of):
-    found = _audit(claim_of(1, parameters=4), kind=Generous)
+    found = _audit(claim_of(1, parameters=4), Generous)
     assert not found["menu: noise"].passed
     assert "made finer" in found["menu: noise"].words
 

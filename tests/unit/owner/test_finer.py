@@ -140,6 +140,19 @@ def test_an_answer_that_was_charged_and_lost_leaves_nothing_to_refine(ledger):
     assert ledger.state().spent == price(10) + price(20)
 
 
+def test_only_what_can_still_be_paid_for_is_drawn(ledger):
+    """A ledger holds no level that nobody could ever ask for, and says of such a one that the budget is spent."""
+    owner = owner_of(ledger)
+    owner.answer(ask("a", 50))
+    owner.answer(ask("b", 10, theta=ELSEWHERE))
+    sealed = [[each.share for each in unpack(ledger.stored_answer(key)).finer] for key in ledger.state().answers]
+    assert sealed == [[100], [50, 20]]
+    assert owner.answer(ask("c", 90, 10, ELSEWHERE)).reason == "exhausted"
+    assert isinstance(owner.answer(ask("d", 40, 10, ELSEWHERE)), Answer)
+    assert owner.answer(ask("e", 50, 50)).reason == "exhausted"
+    assert ledger.state().spent == 2 * price(50)
+
+
 def test_another_promise_since_then_has_another_stack(ledger):
     """The stack has the noise of the promise that it was drawn under; a larger ε must not sell it for less."""
     book = MemoryLedger(begin("east", "records", Guarantee.of(4)))
@@ -183,21 +196,24 @@ def test_nothing_finer_than_what_was_paid_for_is_shown(tmp_path):
     path = tmp_path / "ledger.sqlite"
     with closing(SqliteLedger.create(path, begin("east", "records", study.GUARANTEE))) as ledger:
         owner = owner_of(ledger)
-        replies = [owner.answer(ask("a", 10)), owner.answer(ask("b", 40, 10)), owner.answer(ask("c", 95, 5))]
+        models = [(place / 4, 0.0, 0.0, 0.0) for place in range(4)]
+        queries = [ask(f"a{place}", 5, theta=theta) for place, theta in enumerate(models)]
+        queries += [ask(f"b{place}", 15, 5, theta) for place, theta in enumerate(models)]
+        replies = [owner.answer(query) for query in (*queries, ask("c", 50, 50))]
         assert isinstance(replies[-1], Refusal)
-        payloads = [ledger.answer_to(name) for name in ("a", "b")]
+        payloads = [ledger.answer_to(query.id) for query in queries]
         events = history(ledger, values=True)
         sheet = ledger_sheet(path, ledger.state(), what_was_chosen(ledger))
         shown = "\n".join(map(str, (events, *lines(events), *sheet_lines(sheet, "x"), sheet, replies)))
         shown += "".join(map(str, (*map(read_stored, payloads), *map(repr, map(unpack, payloads)))))
     sealed = [each for payload in payloads for each in unpack(payload).finer]
-    assert sorted({each.share for each in sealed}) == [20, 50, 100]
-    told = {value for reply in replies[:2] for value in reply.values}
+    assert sorted({each.share for each in sealed}) == [10, 20, 50, 100]
+    told = {value for reply in replies[:-1] for value in reply.values}
     hidden = {value for each in sealed for value in np.frombuffer(each.numbers).tolist()} - told
-    assert len(hidden) > 4
+    assert len(hidden) > 20
     assert [value for value in hidden if repr(value) in shown or f"{value:.17g}" in shown] == []
     assert any(repr(value) in shown for value in told)
-    assert "made finer from 10 %" in shown
+    assert "made finer from 5 %" in shown
     assert "made finer" in sheet.asked[TERMS.digest()]
 
 
