@@ -51,9 +51,9 @@ def at_share(share: int, before: int = 0) -> str:
     >>> at_share(20), at_share(0)
     (' at 20 % of the training budget', '')
     >>> at_share(80, 20)
-    ' at 100 % of the training budget, made finer from 20 %'
+    ' at 100 % of the training budget, made finer from 20 % for the difference'
     """
-    finer = f", made finer from {before} %" if before else ""
+    finer = f", made finer from {before} % for the difference" if before else ""
     return f" at {before + share} % of the training budget{finer}" if share else ""
 
 
