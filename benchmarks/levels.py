@@ -1,4 +1,4 @@
-"""What levels cost: drawing an answer that can be made finer, beside one call of OpenDP; and whole answers of an owner."""
+"""What levels cost: an answer that can be made finer beside one call of OpenDP, and whole answers of an owner."""
 
 import itertools
 from collections.abc import Callable
