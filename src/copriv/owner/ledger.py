@@ -57,6 +57,8 @@ class Ledger(Protocol):
     def stored_answer(self, question: str) -> bytes | None:
         """The newest stored answer to a question, under whatever id it was asked; None if there is none.
 
+        Answers from before a new version of the records do not count: nothing more is told of what was replaced.
+
         Raises:
             LedgerFailure: it cannot be read as it was stored.
         """

@@ -55,8 +55,8 @@ class Account:
 class LedgerState:
     """The state of a ledger after some entries; it never changes.
 
-    `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered, by the
-    question.
+    `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from these
+    very records, by the question.
     """
 
     id: str
@@ -293,7 +293,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
             raise _broken("an epoch forgets what an account has spent")
         return {"guarantee": Guarantee(body.nano_epsilon, body.delta), "accounts": accounts}
     if isinstance(body, Version):
-        return {"dataset": body.dataset}
+        return {"dataset": body.dataset, "answers": PersistentMap()}
     raise _broken("there is a second beginning")
 
 

@@ -179,6 +179,18 @@ def _raising(*_arguments):
     raise LedgerFailure("the disk is full", remedy="none")
 
 
+def test_nothing_more_is_told_of_records_that_were_replaced(tmp_path):
+    with closing(SqliteLedger.create(tmp_path / "ledger.sqlite", begin("east", "records", study.GUARANTEE))) as ledger:
+        owner = owner_of(ledger)
+        told = owner.answer(ask("a", 10))
+        ledger.open_version("d" * 64, "a person")
+        assert owner.answer(ask("b", 10, 10)).reason == "unfounded"
+        assert owner.answer(ask("a", 10)) == told
+        assert ledger.state().spent == price(10)
+        assert isinstance(owner.answer(ask("c", 10)), Answer)
+        assert isinstance(owner.answer(ask("d", 10, 10)), Answer)
+
+
 @pytest.mark.parametrize("kind", [SilentResponder, SimulatedResponder])
 def test_simulated_owners_have_levels_too(ledger, kind):
     def responder(sample, promise):
