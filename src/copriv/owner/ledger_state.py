@@ -55,8 +55,8 @@ class Account:
 class LedgerState:
     """The state of a ledger after some entries; it never changes.
 
-    `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from these
-    very records, by the question.
+    `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from
+    these very records, by the question.
     """
 
     id: str
