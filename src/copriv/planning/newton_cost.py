@@ -34,14 +34,11 @@ def newton_prediction(
     )
 
 
-_CLIP = 1.0
-
-
 def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> NewtonPrediction:
     """The clip that the public rows recommend under a menu, and ψ if there is no shift."""
     ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start)
     units = _units(scene, protection, 1)
-    clip = ahead.best_clip(scene.records, units, chances_of_shifts()) * _CLIP
+    clip = ahead.best_clip(scene.records, units, chances_of_shifts())
     known = ahead.at(clip) or ahead
     return replace(known.best(scene.records, {1: units}), answers=MOST_ANSWERS)
 

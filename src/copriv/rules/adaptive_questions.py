@@ -1,4 +1,9 @@
-"""What the adaptive rule asks next: a look, batches of alike owners, rounds of owners that differ, or a plan."""
+"""What the adaptive rule asks next: always the first purchase of the plan that should cost the least.
+
+Before any answer that is a look: little of all owners, at the public model. If they show no shift, everybody is asked
+for the rest there, and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners
+or all of them are asked at the model of the hour, for little or everything, or for second moments.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +26,18 @@ from copriv.vectors import FloatArray, Norm
 FEW = 20
 # To all owners together, and the most answers of one owner: the last of them takes all that it has left.
 MOST_QUESTIONS, MOST_ANSWERS = 7, 5
-# The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
-_SCOUTS, _ENOUGH, _MANY = 10, 4, 20
-_LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
-# If α or κ is surely beyond this, the public Hessian is not relied on: second moments come before the rest.
+# Of fewer owners than this nobody knows whether they are alike; of alike ones at least a tenth, or two, are asked.
+_ENOUGH, _SCOUTS, _FEWEST = 4, 10, 2
+# If α or κ is surely beyond this, the public Hessian is not relied on: nobody is asked for everything in one question.
 _STRONG, _SURE = 0.03, 0.8
-# Of owners that are alike this part of those not asked before, so many times; then the rest.
-_BATCH, _BATCHES = 0.3, 5
-# Of owners that differ, these shares before the rest.
-_ROUNDS = (10, 20)
-# A round is left out if it would lower the expected logarithm of the cost by less than this: foresight is rough.
-_HARM = -0.1
 # Owners count as alike if what they differ by is this little beside their noise, or if it is hardly more than this many
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
-_MARGIN = 0.0
+# By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
+_WORTH_STAYING = 0.15
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -50,18 +49,6 @@ def is_few(rows: int, parameters: int) -> bool:
     (True, False)
     """
     return rows < FEW * parameters
-
-
-def scouts(setting: AdaptiveSetting) -> int:
-    """How many owners are asked together at least."""
-    return _look(len(setting.records))[0]
-
-
-def _look(owners: int) -> tuple[int, int]:
-    """How many owners look, and at which share."""
-    if owners < _ENOUGH:
-        return owners, _GLANCE
-    return max(2, math.ceil(owners / _SCOUTS)), _LOOK if owners < _MANY else _LOOK_OF_MANY
 
 
 def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
@@ -107,15 +94,15 @@ def _asked(
 ) -> tuple[FloatArray | None, Asked]:
     """The place where owners were asked before at which finer answers tell the most; None if a new place tells more."""
     geometry, owners = setting.geometry, len(setting.records)
-    nowhere = Asked(np.zeros(owners), np.zeros(geometry.parameters))
-    found = [(0.0, None, nowhere)]
+    best, where, most = Asked(np.zeros(owners), np.zeros(geometry.parameters)), None, -math.inf
     places = {one.ask.theta.tobytes(): one.ask.theta for one in state.told if one.ask.kind == "gradient"}
     for place in places.values() if budget.power > 1 else ():
         level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
         asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
-        found.append((gain_of_finer(outlook, budget, asked), place, asked))
-    best = max(found[1:], default=found[0], key=lambda one: one[0])
-    return (best[1] if best[0] > _MARGIN else None), best[2]
+        gained = gain_of_finer(outlook, budget, asked)
+        if gained > most:
+            best, where, most = asked, place, gained
+    return (where if most > _WORTH_STAYING else None), best
 
 
 def is_strong(setting: AdaptiveSetting, state: AdaptiveState) -> bool:
@@ -165,9 +152,8 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
         power=2 if noise.norm is Norm.L1 else 1,
         among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
-        fewest=scouts(setting),
+        fewest=max(_FEWEST, math.ceil(owners / _SCOUTS)),
         purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most) - (kept > 0),
-        must_look=False,
         alike=alike,
         kept=kept,
     )

@@ -112,9 +112,9 @@ class Difference:
 def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
-    Larger shifts are a little rarer. β is of the order of α, or up to some ten times as large, and hardly ever much
-    smaller: records whose gradients differ have other Hessians. Without a shift of gradients there is hardly one of
-    Hessians.
+    Larger shifts are a little rarer. β is of the order of α, give or take a factor of ten, and now and then nothing: so
+    it is for years, regions, grades and days of the tables that constants were chosen on. Without a shift of gradients
+    there is hardly one of Hessians.
     """
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
@@ -131,7 +131,6 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     return np.asarray(first[:, None] + second)
 
 
-_APART, _APART_ONCE = 1.0, 1.0
 _SAME_HESSIAN, _OFTEN_SAME = 0.9, 0.2
 _FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 1.1
 
@@ -225,7 +224,7 @@ def _means(
     """The expected d_0, turned into one of full gradients, and the expected Δ."""
     p = geometry.parameters
     intercept, change = np.zeros(p), np.zeros((p, p))
-    apart = (_APART if len(seen) > 1 else _APART_ONCE) * ALPHAS / (ALPHAS + sampling)
+    apart = ALPHAS / (ALPHAS + sampling)
     for scale, chance in zip(scales, chances.T, strict=True):
         change += chance.sum() * scale.mean
         if seen:

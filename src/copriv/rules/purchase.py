@@ -12,8 +12,8 @@ After a first purchase the scale is known better, so what follows it is the best
 Under pure ε an owner that splits its budget in two halves tells half as much as one that spends it at once. So it is
 better to ask a few owners for everything than all of them for a little, unless owners differ from each other. An owner
 that is asked for the rest where it was asked before has split nothing: its answer there becomes as fine as if it had
-been asked at once (`Asked`). But then the step from there to the model has to be made with what is known of the Hessian:
-it adds Σ_k V_jk m_k to what is not known, for a step with the squares m.
+been asked at once (`Asked`). But then the step from there to the model is made with what is known of the Hessian: for a
+step with the squares m it adds Σ_k V_jk m_k to what is not known.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ import numpy as np
 from copriv.rules.rule import AskedKind
 from copriv.vectors import FloatArray
 
-# Of all owners a small share (in per cents), or of a part of them everything.
-_SHARES = (5, 10, 15, 20, 30, 40)
-_LOOKS = (5, 10, 15, 20)
-_WHOLE = 100
-_HALVES = True
-_MOST_FOR_MOMENTS = 20
+# Of all owners a small share (in per cents), the first time less; or of a part of them everything, or half of it.
+_SHARES, _LOOKS = (5, 10, 15, 20, 30, 40), (5, 10, 15, 20)
 _PARTS = (0.1, 0.2, 0.35, 0.5)
-_HALF = 50
+_WHOLE, _HALF = 100, 50
+# Second moments may take so many per cents of all budgets together.
+_MOST_FOR_MOMENTS = 20
 _UNLIKELY = 1e-4
-# By how much the logarithm of the cost has to fall before budgets are split, or something else than gradients bought.
+# By how much the logarithm of the cost has to fall before budgets are split, owners are asked in parts, or second
+# moments are bought: foresight is rough.
 _WORTH_SPLITTING, _WORTH_A_STOP, _WORTH_MOMENTS = 0.05, 0.02, 0.3
 
 
@@ -63,7 +62,6 @@ class Budget:
         fewest: the least owners that are asked at once.
         purchases: how many more questions there may be.
         alike: whether it does not matter who is asked where.
-        must_look: whether something has to be bought before the rest.
         kept: per cents that each keeps when it is asked for the rest.
     """
 
@@ -76,7 +74,6 @@ class Budget:
     fewest: int
     purchases: int
     alike: bool
-    must_look: bool
     kept: int = 0
 
 
@@ -153,24 +150,19 @@ def choose(everything: Outlook, budget: Budget, asked: Asked) -> Purchase:
     start = _begin(outlook, budget, asked)
     best, least = rest, min(float(outlook.chances @ cost) for cost in _ends(start, outlook, budget))
     for first in _options(budget) if budget.purchases >= 2 else ():
-        if budget.must_look and first.kind == "gradient" and first.share > max(_SHARES):
-            continue
         stage = _after(first, start, outlook, budget)
         cost = float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
-        simple = first.kind == "gradient" and first.share == budget.left.max()
-        cost += _WORTH_A_STOP if simple else _WORTH_SPLITTING if first.kind == "gradient" else _WORTH_MOMENTS
-        if cost < least or (budget.must_look and best is rest):
+        cost += _worth(first, budget)
+        if cost < least:
             best, least = first, cost
     return best
 
 
-def gain(purchase: Purchase, everything: Outlook, budget: Budget, asked: Asked) -> float:
-    """By how much a purchase before the rest lowers the expected logarithm of the cost."""
-    outlook = everything.likely()
-    start = _begin(outlook, budget, asked)
-    now = min(float(outlook.chances @ cost) for cost in _ends(start, outlook, budget))
-    later = np.minimum.reduce(list(_ends(_after(purchase, start, outlook, budget), outlook, budget)))
-    return now - float(outlook.chances @ later)
+def _worth(purchase: Purchase, budget: Budget) -> float:
+    """By how much a purchase before the rest has to lower the logarithm of the cost."""
+    if purchase.kind == "second_moments":
+        return _WORTH_MOMENTS
+    return _WORTH_A_STOP if purchase.share == budget.left.max() else _WORTH_SPLITTING
 
 
 def gain_of_finer(everything: Outlook, budget: Budget, asked: Asked) -> float:
@@ -213,15 +205,12 @@ def _options(budget: Budget) -> Iterator[Purchase]:
     some = [(share, able) for share in shares if share in budget.shares and able]
     if budget.alike:
         counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS})
-        some += [(share, count) for count in counts if count < fresh for share in _halves(budget, most)]
+        halves = sorted({most, *(share for share in (_HALF,) if share in budget.shares and share < most)})
+        some += [(share, count) for count in counts if count < fresh for share in halves]
     for share, owners in some:
         yield Purchase("gradient", share, owners)
         if budget.second_moments.any() and share * owners <= _MOST_FOR_MOMENTS * budget.left.size:
             yield Purchase("second_moments", share, owners)
-
-
-def _halves(budget: Budget, most: int) -> list[int]:
-    return sorted({most, *(share for share in (_HALF,) if _HALVES and share in budget.shares and share < most)})
 
 
 def _after(purchase: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) -> _Stage:
@@ -286,7 +275,7 @@ def _step(stage: _Stage, noise: FloatArray, outlook: Outlook) -> _Stage:
 
 def _wrong(stage: _Stage, noise: FloatArray, outlook: Outlook) -> FloatArray:
     """What noise and the step after it leave unknown."""
-    return noise + np.einsum("cjk,ck->cj", stage.openness, stage.gradient / outlook.hessian**2)
+    return np.asarray(noise + np.einsum("cjk,ck->cj", stage.openness, stage.gradient / outlook.hessian**2))
 
 
 def _learned(stage: _Stage, wrong: FloatArray) -> _Stage:

@@ -5,7 +5,7 @@ it is quadratic, and its minimiser in the box is exact. Otherwise Newton's metho
 from 0 (relative to the public Hessian) and halved steps.
 
 Huber's loss has bounded slopes: far from θ_0 the public fitness grows too slowly to balance a strong tilt, and the
-minimiser would lie on the border of the box. So the model goes at most twice as far as the quadratic at θ_0 has it.
+minimiser would lie on the border of the box. So the model goes hardly further than the quadratic at θ_0 has it. Labels need the same where they are nearly told apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_STEPS = 30
 _STILL = 1e-10
 _FLATTEST = 0.02
 _SHORTEST = 1e-6
-_REACH = 2.0
+_REACH = 1.3
 # Keeps a Hessian of very unequal directions positive in double precision.
 _ROUNDING = 1e-14
 

@@ -211,7 +211,7 @@ class _Levels:
             scale = self.reader.gradients[owner].noise_std / np.sqrt(2)
             scales = [scale * _WHOLE / level for level in range(_WHOLE, ask.share - 1, -1)]
             self.drawn[question] = simulate_levels(self.reader.exact(owner, ask), scales, stream)
-        return self.drawn[question][_WHOLE - ask.level]
+        return np.asarray(self.drawn[question][_WHOLE - ask.level])
 
 
 def _order(owners: int, answers: int, stream: np.random.Generator) -> IntArray:
