@@ -17,7 +17,7 @@ from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
-from copriv.rules.purchase import Asked, Budget, Outlook, choose, gain_of_finer
+from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
@@ -37,7 +37,7 @@ _FLATTEST = 1e-3
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
 # By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
-_WORTH_STAYING = 0.15
+_WORTH_STAYING = 0.05
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -79,6 +79,8 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     strong = is_strong(setting, state)
     budget = _budget(setting, state, among, strong=strong)
     outlook = _outlook(setting, found, theta)
+    if not state.told:
+        return _look(setting, outlook, budget)
     finer, asked = _asked(setting, state, theta, outlook, budget)
     purchase = choose(outlook, budget, asked)
     if purchase.kind == "second_moments":
@@ -87,6 +89,19 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
         return Question(Ask(theta, "gradient", purchase.share), purchase.owners, strong=strong)
     kept = budget.kept if budget.left.max() > 2 * _KEPT and finer is None else 0
     return Question(Ask(theta, "gradient", 0), purchase.owners, kept, finer, strong)
+
+
+def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Question:
+    """The first question: little of everybody, unless noise hides even a strong shift; then all at once."""
+    share = 0 if _is_hidden(setting) else choose_look(outlook, budget).share
+    return Question(Ask(setting.geometry.start, "gradient", share), len(setting.records))
+
+
+def _is_hidden(setting: AdaptiveSetting) -> bool:
+    """Whether all budgets together could not show a strong shift."""
+    geometry = setting.geometry
+    noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / geometry.values
+    return float(np.mean(noise)) > _STRONG * float(np.mean(np.diag(geometry.spread)))
 
 
 def _asked(

@@ -27,10 +27,10 @@ import numpy as np
 from copriv.rules.rule import AskedKind
 from copriv.vectors import FloatArray
 
-# Of all owners a small share (in per cents), the first time less; or of a part of them everything, or half of it.
+# Of all owners a small share (in per cents), at a first look less; or of a part of them everything, or half of it.
 _SHARES, _LOOKS = (5, 10, 15, 20, 30, 40), (5, 10, 15, 20)
 _PARTS = (0.1, 0.2, 0.35, 0.5)
-_WHOLE, _HALF = 100, 50
+_HALF = 50
 # Second moments may take so many per cents of all budgets together.
 _MOST_FOR_MOMENTS = 20
 _UNLIKELY = 1e-4
@@ -150,12 +150,26 @@ def choose(everything: Outlook, budget: Budget, asked: Asked) -> Purchase:
     start = _begin(outlook, budget, asked)
     best, least = rest, min(float(outlook.chances @ cost) for cost in _ends(start, outlook, budget))
     for first in _options(budget) if budget.purchases >= 2 else ():
-        stage = _after(first, start, outlook, budget)
-        cost = float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
-        cost += _worth(first, budget)
+        cost = _cost_after(first, start, outlook, budget) + _worth(first, budget)
         if cost < least:
             best, least = first, cost
     return best
+
+
+def choose_look(everything: Outlook, budget: Budget) -> Purchase:
+    """The first question of all: little of everybody. It costs nothing where its answers are made finer later."""
+    outlook, owners = everything.likely(), budget.left.size
+    nowhere = Asked(np.zeros(owners), np.zeros_like(outlook.values))
+    start = _begin(outlook, budget, nowhere)
+    shares = [share for share in budget.shares if share <= max(_LOOKS)] or [min(budget.shares)]
+    looks = [Purchase("gradient", share, owners) for share in shares if share in _LOOKS or share == shares[0]]
+    return min(looks, key=lambda look: _cost_after(look, start, outlook, budget))
+
+
+def _cost_after(first: Purchase, start: _Stage, outlook: Outlook, budget: Budget) -> float:
+    """The expected logarithm of the cost if this is bought, and then what is best for every scale."""
+    stage = _after(first, start, outlook, budget)
+    return float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
 
 
 def _worth(purchase: Purchase, budget: Budget) -> float:
@@ -198,11 +212,10 @@ def _continue(first: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) 
 
 
 def _options(budget: Budget) -> Iterator[Purchase]:
-    """A little of all owners; if they are alike, all that some of them have. The first time only very little."""
+    """A little of all owners; if they are alike, all that some of them have."""
     able = int(np.sum(budget.left > max(_SHARES)))
     fresh, most = int(np.sum(budget.left == budget.left.max())), int(budget.left.max())
-    shares = _LOOKS if np.all(budget.left == _WHOLE) else _SHARES
-    some = [(share, able) for share in shares if share in budget.shares and able]
+    some = [(share, able) for share in _SHARES if share in budget.shares and able]
     if budget.alike:
         counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS})
         halves = sorted({most, *(share for share in (_HALF,) if share in budget.shares and share < most)})

@@ -5,7 +5,8 @@ it is quadratic, and its minimiser in the box is exact. Otherwise Newton's metho
 from 0 (relative to the public Hessian) and halved steps.
 
 Huber's loss has bounded slopes: far from θ_0 the public fitness grows too slowly to balance a strong tilt, and the
-minimiser would lie on the border of the box. So the model goes hardly further than the quadratic at θ_0 has it. Labels need the same where they are nearly told apart.
+minimiser would lie on the border of the box. So it is where labels are nearly told apart. The model goes hardly
+further than the quadratic at θ_0 has it.
 """
 
 from __future__ import annotations
