@@ -31,5 +31,5 @@ def report(options: ReportOptions) -> None:
 
     told = write_anew(options.run)
     say(told, told.lines(), as_json=options.as_json)
-    if options.show and not typer.launch(str(Path(told.report).absolute())) == 0:
+    if options.show and typer.launch(str(Path(told.report).absolute())) != 0:
         typer.echo(f"no browser was found: open {told.report} yourself", err=True)

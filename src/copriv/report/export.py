@@ -62,8 +62,8 @@ def _files(finished: FinishedRun) -> Mapping[str, Read]:
         "privacy.json": _statement,
         "privacy.html": _page,
         "schedule.json": _schedule,
-        FACTS: lambda _path: _text(read_passable(finished).facts),
-        REPORT: lambda _path: report_html(read_passable(finished)).encode(),
+        FACTS: _facts,
+        REPORT: _report,
     }
     if not finished.joint:
         return both
@@ -137,6 +137,15 @@ def _statement(path: Path) -> bytes:
 def _page(path: Path) -> bytes:
     """The page is drawn again from the statement beside it."""
     return render("privacy.html", read_kept(path.with_name("privacy.json"), Statement)).encode()
+
+
+def _facts(path: Path) -> bytes:
+    return _text(read_passable(find_run(path.parent)).facts)
+
+
+def _report(path: Path) -> bytes:
+    """The report is drawn again from the files beside it that may be passed on."""
+    return report_html(read_passable(find_run(path.parent))).encode()
 
 
 def _schedule(path: Path) -> bytes:

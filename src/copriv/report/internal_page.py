@@ -22,6 +22,7 @@ from copriv.runtime.local_dataset import DatasetSpending
 from copriv.runtime.local_quality import OwnerQuality, Quality
 from copriv.runtime.local_request import TrainRequest
 
+_LONGEST_LINE = 2_000
 _PAID = {"joined": "joining", "alone": "staying alone", "undecided": "cannot be told"}
 
 
@@ -50,7 +51,7 @@ def internal_html(figures: Figures, request: TrainRequest | None, date: str) -> 
         "budgets": _budgets(figures.budgets),
         "dataset": None if figures.dataset is None else _in_all(figures.dataset),
         "notices": [plain(words, 600) for words in figures.notices],
-        "command": "" if request is None else command_of(request, whole=True),
+        "command": "" if request is None else plain(command_of(request, whole=True), _LONGEST_LINE),
         "run": _run(figures),
     }
     return render("report-internal.html", None, page=page)

@@ -82,3 +82,10 @@ class ReportFacts(msgspec.Struct, kw_only=True):
     command: str = ""
     python: str = ""
     format: int = FORMAT
+
+    @property
+    def relative_fitness(self) -> float | None:
+        """ψ as it is expected after the last answer, else before the first; None where nothing is."""
+        if self.foreseen:
+            return self.foreseen[-1].relative_fitness
+        return None if self.predicted is None else self.predicted.relative_fitness

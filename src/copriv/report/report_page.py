@@ -23,16 +23,17 @@ from copriv.report.sentence import many
 from copriv.report.statement import Statement
 from copriv.report.svg import Axes, Interval, Line, columns_picture, interval_picture, line_picture, rows_picture
 from copriv.report.timeline import Timeline
+from copriv.runtime.local_origin import LEARNER
 
 _NO_QUALITY = (
-    "What to expect in figures people know is not told here: it needs a forecast, enough public rows, and features that "
-    "were chosen by copriv or that no target has shaped. `copriv forecast` tells it for any public rows."
+    "What to expect in figures people know is not told here: it needs a forecast, enough public rows, and features "
+    "that were chosen by copriv or that no target has shaped. `copriv forecast` tells it for any public rows."
 )
 _QUALITY = (
-    "The public model is cross-validated on the public rows. The others follow from it by their distance ψ from the best "
-    "model in these features; that the public rows are of the same population is assumed. Own models are those of the "
-    "median owner, if owners are alike. Own + public, personal and pooled models are measured on records only, where all "
-    "of them are at hand, and never told here."
+    "The public model is cross-validated on the public rows. The others follow from it by their distance ψ from the "
+    "best model in these features; that the public rows are of the same population is assumed. Own models are those of "
+    "the median owner, if owners are alike. Own + public, personal and pooled models are measured on records only, "
+    "where all of them are at hand, and never told here."
 )
 _UNITS = {
     "target": "in units of the target",
@@ -41,6 +42,8 @@ _UNITS = {
 }
 _LINEAR = 30.0
 _MOST_DOTS = 60
+_MOST_COLUMNS = 200
+_LONGEST_LINE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,13 @@ def report_html(run: Passable) -> str:
         "expelled": [f"{plain(out.owner)}: {plain(out.why, 400)}" for out in statement.expelled],
         "promise": promise_words(statement),
         "noise": noise_words(statement, terms),
-        "columns": ", ".join(plain(name) for name in run.model.dictionary.required_columns()),
-        "command": facts.command,
-        "python": facts.python,
+        "columns": _columns(run.model),
+        "command": _lines(facts.command),
+        "python": _lines(facts.python),
         "footer": (
-            f"copriv {statement.copriv}; stated {day_and_time(statement.date)}; terms of format {terms.format}, model of format "
-            f"{run.model.format}, report of format {facts.format}. Figures that were measured on records are in "
-            "report-internal.html, if there are any: that file is not private, and is never exported."
+            f"copriv {statement.copriv}; stated {day_and_time(statement.date)}; terms of format {terms.format}, model "
+            f"of format {run.model.format}, report of format {facts.format}. Figures that were measured on records are "
+            "in report-internal.html, if there are any: that file is not private, and is never exported."
         ),
     }
     sections = (_quality(facts), _distance(facts), _rest(facts, run.model), _answers(facts), model_section(run.model))
@@ -87,8 +90,21 @@ def report_html(run: Passable) -> str:
     return render("report.html", statement, page=page)
 
 
+def _lines(text: str) -> str:
+    """Lines that hold names others have chosen, as text."""
+    return "\n".join(plain(line, _LONGEST_LINE) for line in text.split("\n"))
+
+
+def _columns(model: ModelFile) -> str:
+    """The columns that new rows need; of very many, the first ones."""
+    names = [plain(name) for name in model.dictionary.required_columns()]
+    more = len(names) - _MOST_COLUMNS
+    return ", ".join(names[:_MOST_COLUMNS]) + (f" and {more:,} more, which model.json names" if more > 0 else "")
+
+
 def _under(statement: Statement) -> str:
-    asked = f", asked by {plain(statement.learner)}" if statement.learner else ""
+    named = statement.learner and statement.learner != LEARNER
+    asked = f", asked by {plain(statement.learner)}" if named else ""
     return (
         f"Study “{plain(statement.study)}”{asked}. Stated {day_and_time(statement.date)} by copriv {statement.copriv}."
     )
@@ -103,10 +119,8 @@ def _glance(run: Passable, owners: int, records: int) -> list[tuple[str, str, st
         ("Trained from", f"{records:,} records", f"of {many(owners, 'owner')}"),
         ("Promised", epsilon, f"δ = {max(deltas):g}, for any one {statement.unit} ({statement.adjacency})"),
     ]
-    psi = (
-        facts.foreseen[-1].relative_fitness if facts.foreseen else facts.predicted and facts.predicted.relative_fitness
-    )
-    if psi:
+    psi = facts.relative_fitness
+    if psi is not None:
         cards.append(("Expected distance from the best", f"{psi:.2g}", "ψ in these features, as a share of its loss"))
     if facts.quality is not None and facts.quality.joint is not None:
         name, value = headings(facts.quality.joint), cells(facts.quality.joint)

@@ -73,11 +73,11 @@ def draw_up(names: Sequence[str], numbers: Sequence[int], owners: Sequence[str],
 _LETTERS = ".rab"
 
 
-def _count(who: np.ndarray, column: np.ndarray, owners: int, columns: int) -> np.ndarray:  # type: ignore[type-arg]
+def _count(who: np.ndarray, column: np.ndarray, owners: int, columns: int) -> np.ndarray:
     return np.bincount(who * columns + column, minlength=owners * columns).reshape(owners, columns)
 
 
-def _flags(counts: Sequence[np.ndarray]) -> Iterable[tuple[list[bool], list[bool]]]:  # type: ignore[type-arg]
+def _flags(counts: Sequence[np.ndarray]) -> Iterable[tuple[list[bool], list[bool]]]:
     """Of few owners, which columns have an answer and which a meeting without one."""
     if counts[0].shape[0] > MOST_ROWS:
         return []
