@@ -14,6 +14,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
 PAGES = ("report.html", "report-internal.html")
 HOSTILE = {0: "<script>document.title = 'caught'</script>", 1: "\x1b[2J" + "long" * 2_500, 2: "\u202eturned"}
 
@@ -90,6 +91,16 @@ def test_colours_have_enough_contrast(open_page):
             assert page.evaluate(CONTRAST) >= 4.5, (name, scheme)
     page.evaluate("document.querySelector('p.under').style.color = '#5a4a40'")
     assert page.evaluate(CONTRAST) < 4.5
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core comes with the tests of the live pages")
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(open_page, name):
+    for width in (1100, 390):
+        page = open_page(name, viewport={"width": width, "height": 800})
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        assert [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found] == []
 
 
 def test_everything_that_scrolls_is_reached_by_keyboard(open_page):

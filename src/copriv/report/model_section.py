@@ -32,8 +32,7 @@ def model_section(model: ModelFile) -> dict[str, Any]:
         "model_words": _words(model),
         "model_picture": _picture(strongest[:_MOST_DRAWN], known=known),
         "model_picture_words": (
-            "What one more standard deviation of a column adds to the prediction: "
-            f"the {many(min(len(found), _MOST_DRAWN), 'column')} that add most"
+            "What one more standard deviation of a column adds to the prediction, strongest first"
             f"{', with 95 % intervals' if known else ''}."
         ),
         "coefficients": Tabled("Coefficients on the original columns, strongest first", headings, rows, frozenset({1})),

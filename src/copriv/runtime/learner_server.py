@@ -113,7 +113,8 @@ class Job:
         kept, trace = self.folder / "roster.json", options.trace
         if kept.is_file():
             roster = Roster.from_json(kept.read_bytes())
-            self.tell(Note(f"going on with {len(roster.owners)} owners"))
+            count = len(roster.owners)
+            self.tell(Note(f"going on with {count} owner{'' if count == 1 else 's'}"))
             return roster
         roster = Roster.of(self._gather(options))
         if trace is not None and trace.owners != len(roster.owners):

@@ -143,6 +143,9 @@ def test_a_run_over_the_network_is_exported_from_the_learners_folder(copriv, tmp
     told = json.loads(copriv("export", "learner", "handout", "--json").out.splitlines()[-1])
     assert set(told["copied"]) == PASSED_ON | {"run.json", "meetings.png", "meetings.svg"}
     assert set(told["left"]) == {"roster.json", "checkpoint.sqlite"}
+    report = json.loads(copriv("report", "learner", "--json").out)
+    assert report == {"report": "learner/run/report.html", "internal": None, "private": True}
+    assert "on their own machines" in (tmp_path / "handout" / "report.html").read_text()
     statement = json.loads((tmp_path / "handout" / "privacy.json").read_text())
     assert (statement["study"], statement["learner"]) == ("loans", "The Institute")
     assert statement["public"]["words"] == "400 public rows of public.parquet: nobody in them is protected"
