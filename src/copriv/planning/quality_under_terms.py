@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from copriv.errors import CoprivError
 from copriv.losses.metrics import Metrics
 from copriv.losses.sample import Sample
 from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
@@ -49,6 +50,21 @@ def quality_under_terms(
         if known is None or known.distance is None:
             return None
         return expect_quality(known.figures, known.distance, relative_fitness)
+    try:
+        return _worked_out(terms, public, target, sizes, relative_fitness, known)
+    except CoprivError:
+        # A loss from outside, or rows that are all alike: a report goes without these figures.
+        return None
+
+
+def _worked_out(
+    terms: Terms,
+    public: Sample,
+    target: Target,
+    sizes: Sequence[int],
+    relative_fitness: float,
+    known: KnownPublic | None,
+) -> ExpectedQuality | None:
     evidence = evidence_for(terms, public)
     figures = cross_validate(folds_of_sample(public), evidence, target) if known is None else known.figures
     distance = evidence.view.public_model(sum(sizes)) if known is None else known.distance

@@ -158,7 +158,6 @@ def figures(run: LocalRun) -> Figures:
         path=list(findings.path),
         weakness=weakest(run.study.commitments, [entry.records for entry in spent]),
         dataset=run.dataset,
-        budgets=budgets(run),
         **_seen(run),
     )
 
@@ -170,9 +169,9 @@ def _notices(run: LocalRun) -> list[str]:
 
 
 def _seen(run: LocalRun) -> dict[str, Any]:
-    """Where ψ was predicted to lie, if public rows fit and if they do not; what answers told; what models are worth."""
+    """Where ψ was predicted to lie, if public rows fit and if they do not; what answers, models and ledgers tell."""
     candidate, watched = run.study.candidate, run.watch.foreseen
-    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality}
+    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality, "budgets": budgets(run)}
     if candidate is None or math.isnan(candidate.relative_fitness):
         return told
     ahead = candidate.forecast
