@@ -13,6 +13,8 @@ from copriv.report.statement import OwnerStatement, Statement
 from copriv.report.timeline import OwnerMet, Timeline
 
 _MOST_ODDS = 1e6
+# Of what was promised: less is rounding.
+_NOTHING = 1e-6
 _DRAWN = {"secure": "drawn exactly, from the operating system's randomness; it cannot be seeded"}
 _MENU = (
     "the learner chose what to ask and at which share of an owner's training budget; shares of an owner add up to at "
@@ -44,7 +46,8 @@ def owner_table(statement: Statement, timeline: Timeline | None) -> Tabled:
 
 
 def _row(owner: OwnerStatement, met: OwnerMet | None) -> tuple[str, ...]:
-    left = max(owner.epsilon - owner.epsilon_spent, 0.0)
+    left = owner.epsilon - owner.epsilon_spent
+    left = left if left > _NOTHING * owner.epsilon else 0.0
     when = "–" if met is None or not met.first else f"{met.first:,} – {met.last:,}"
     most = f"{owner.answers:,}" if owner.menu else f"{owner.answers:,} of {owner.most_answers:,}"
     return (

@@ -19,7 +19,7 @@ from copriv.report.owner_section import noise_words, owner_table, promise_words
 from copriv.report.pages import Tabled, day_and_time, render
 from copriv.report.quality_lines import baseline, cells, headings
 from copriv.report.report_facts import Converging, ReportFacts
-from copriv.report.sentence import many
+from copriv.report.sentence import is_enough, many
 from copriv.report.statement import Statement
 from copriv.report.svg import Axes, Interval, Line, columns_picture, interval_picture, line_picture, rows_picture
 from copriv.report.timeline import Timeline
@@ -34,6 +34,9 @@ _QUALITY = (
     "best model in these features; that the public rows are of the same population is assumed. Own models are those of "
     "the median owner, if owners are alike. Own + public, personal and pooled models are measured on records only, "
     "where all of them are at hand, and never told here."
+)
+_PUBLIC_IS_ENOUGH = (
+    "The public rows alone should give a model that is as good or better. It needs no answer and no ε of anybody."
 )
 _UNITS = {
     "target": "in units of the target",
@@ -157,7 +160,8 @@ def _settings(run: Passable) -> str:
 def _quality(facts: ReportFacts) -> dict[str, Any]:
     """Expected figures, and what owners were paid to tell."""
     told, judged = facts.quality, facts.evaluation
-    page: dict[str, Any] = {"quality": None, "quality_words": _QUALITY, "no_quality": _NO_QUALITY, "evaluation": None}
+    page: dict[str, Any] = {"quality": None, "quality_words": _QUALITY, "no_quality": _NO_QUALITY}
+    page |= {"evaluation": None, "quality_note": None}
     if judged is not None:
         page["evaluation"] = (
             f"Owners were paid to tell their average loss behind noise: {judged.average_loss:.5f} ± "
@@ -173,6 +177,8 @@ def _quality(facts: ReportFacts) -> dict[str, Any]:
         *_row("own records only, median owner (expected)", told.alone),
         (words, *same),
     ]
+    if told.joint is not None and is_enough(told.joint, told.public):
+        page["quality_note"] = _PUBLIC_IS_ENOUGH
     caption = "To be expected on new records" + ("" if told.warning is None else f"; beware: {told.warning}")
     return page | {"quality": Tabled(caption, ("model", *headings(told.public)), rows, first=told.joint is not None)}
 
@@ -189,7 +195,7 @@ def _distance(facts: ReportFacts) -> dict[str, Any]:
         rows.append(("forecast before the first answer", ahead.relative_fitness, ahead.interval))
         if ahead.elsewhere is not None:
             rows.append(("the same, if public rows are from elsewhere", ahead.relative_fitness, ahead.elsewhere))
-        notes += [f"The forecast: {words}." for words in ahead.caveats]
+        notes += [f"Of the forecast: {'; '.join(ahead.caveats)}."] if ahead.caveats else []
     if facts.foreseen:
         last = facts.foreseen[-1]
         rows.append((f"expected after {many(last.answers, 'answer')}", last.relative_fitness, last.interval))
