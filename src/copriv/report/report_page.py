@@ -170,6 +170,8 @@ def _quality(facts: ReportFacts) -> dict[str, Any]:
         )
     if told is None:
         return page
+    if told.public.log_loss is not None:
+        page["quality_words"] += " AUC and the share of right labels do not follow from ψ (–)."
     words, same = baseline(told.public)
     rows = [
         *_row("joint, private (expected)", told.joint),
