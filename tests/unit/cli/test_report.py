@@ -12,12 +12,18 @@ OF_LATER = ("report.html", "report.json", "report-internal.html")
 def run(copriv_once, table, tmp_path_factory):
     """A finished run with secure noise, and what was printed at its end."""
     folder = tmp_path_factory.mktemp("report")
-    outcome = copriv_once(
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COPRIV_REGISTRY", str(folder / "registry"))
+        outcome = _train(copriv_once, folder, table)
+    assert outcome.code == 0, outcome.err
+    return folder / "run", outcome.out
+
+
+def _train(copriv_once, folder, table):
+    return copriv_once(
         *(folder, "train", "--data", table, "--target", "int_rate", "--owner-column", "bank", "--features", "3"),
         *("--rule", "paper", "--horizon", "9", "--public-rows", "300", "--out", "run"),
     )
-    assert outcome.code == 0, outcome.err
-    return folder / "run", outcome.out
 
 
 def _told(folder):

@@ -73,6 +73,9 @@ def test_the_run_folder_is_complete_and_the_ledgers_agree(finished):
         "start.json",
         "privacy.json",
         "privacy.html",
+        "report.html",
+        "report.json",
+        "report-internal.html",
         "ledgers",
     }
     assert (folder / "convergence.png").stat().st_size > 5000
