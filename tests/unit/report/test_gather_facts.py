@@ -78,7 +78,7 @@ def _train(folder, table, answers):
 def neighbours(tmp_path_factory):
     """Two runs with the same answers, on tables that differ in one record."""
     answers = {}
-    return [_train(tmp_path_factory.mktemp("neighbour"), table, request.param, answers) for table in (TABLE, NEIGHBOUR)]
+    return [_train(tmp_path_factory.mktemp("neighbour"), table, answers) for table in (TABLE, NEIGHBOUR)]
 
 
 def test_neighbouring_tables_with_the_same_answers_have_the_same_report(neighbours):
