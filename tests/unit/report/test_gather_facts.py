@@ -15,6 +15,7 @@ from copriv.report import run_folder
 from copriv.report.gather_facts import local_facts
 from copriv.report.kept_run import find_run, read_passable
 from copriv.report.report_facts import Predicted
+from copriv.report.report_files import FACTS
 from copriv.report.report_page import report_html
 from copriv.runtime import local
 from copriv.runtime.simulated_responder import SimulatedResponder
@@ -87,6 +88,17 @@ def test_neighbouring_tables_with_the_same_answers_have_the_same_report(neighbou
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
     internal = [(folder / "report-internal.html").read_bytes() for folder in (one, other)]
     assert internal[0] != internal[1], "the tables do not differ in anything that is measured"
+
+
+def test_earlier_folders_of_neighbours_have_the_same_report(neighbours):
+    """What is gathered anew where there is no report.json takes nothing from run.json that was measured."""
+    pages = []
+    for folder, _ in neighbours:
+        kept = (folder / FACTS).read_bytes()
+        (folder / FACTS).unlink()
+        pages.append(report_html(read_passable(find_run(folder))))
+        (folder / FACTS).write_bytes(kept)
+    assert pages[0] == pages[1]
 
 
 def _distance(run, facts):
