@@ -29,6 +29,7 @@ _REASONS = {
     "failed": "the owner could not answer",
     "garbage": "the owner sent what it had not promised",
     "rollback": "the owner's ledger was behind its own receipts",
+    "unfounded": "there was no answer that could be made finer",
     "terms": "the owner knows other terms",
     "outside": "the question was outside of the terms",
     "conflict": "another question had the same number",

@@ -202,7 +202,7 @@ def _spent(run: JointRun, hello: Hello, commitment: Commitment) -> Spending:
         promised=calibration.guarantee.epsilon,
         most_answers=calibration.answers,
         records=hello.records,
-        menu=state_menu(commitment, [(entry.kind, entry.share) for entry in answers]),
+        menu=state_menu(commitment, [(entry.kind, entry.share, entry.before) for entry in answers]),
     )
 
 

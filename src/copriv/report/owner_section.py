@@ -17,8 +17,9 @@ _MOST_ODDS = 1e6
 _NOTHING = 1e-6
 _DRAWN = {"secure": "drawn exactly, from the operating system's randomness; it cannot be seeded"}
 _MENU = (
-    "the learner chose what to ask and at which share of an owner's training budget; shares of an owner add up to at "
-    "most 100 %, and the scale in the table is that of a share of 100 %"
+    "the learner chose what to ask and at which share of an owner's training budget; the shares paid by an owner "
+    "add up to at most 100 %, and the scale in the table is that of a share of 100 %; where an answer was made finer "
+    "later, the finer one took its place, and only the difference was paid"
 )
 _HEADINGS = (
     "owner",

@@ -89,15 +89,15 @@ class MeetingLog:
 class Watch:
     """Remembers what to show of a run: the model at some iterations, who refused why, and who was asked for what.
 
-    `asked` has kind and share of each answer, by the owner's name; `foreseen` what was expected on the way; `state` is
-    the rule's after the last meeting; `log` has every meeting.
+    `asked` has kind, share and the level before of each answer, by the owner's name; `foreseen` what was expected on
+    the way; `state` is the rule's after the last meeting; `log` has every meeting.
     """
 
     horizon: int
     most: int = 200
     models: dict[int, FloatArray] = field(default_factory=dict)
     refusals: list[tuple[str, str]] = field(default_factory=list)
-    asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    asked: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
     foreseen: list[Foreseen] = field(default_factory=list)
     state: object = None
     log: MeetingLog = field(default_factory=MeetingLog)
@@ -116,11 +116,11 @@ class Watch:
         if iteration.refusal is not None:
             self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
         else:
-            self.note(iteration.query.owner, iteration.query.kind, iteration.query.share)
+            self.note(iteration.query.owner, iteration.query.kind, iteration.query.share, iteration.query.before)
 
-    def note(self, owner: str, kind: str, share: int) -> None:
+    def note(self, owner: str, kind: str, share: int, before: int) -> None:
         """An owner has answered."""
-        self.asked.setdefault(owner, []).append((kind, share))
+        self.asked.setdefault(owner, []).append((kind, share, before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,14 @@ class _Replayed:
         self._answers, self._name, self._exact, self._asked = answers, name, exact, 0
 
     def respond(self, *question):
+        return self._first(self._exact.respond(*question))
+
+    def respond_levels(self, *question):
+        return self._first(self._exact.respond_levels(*question))
+
+    def _first(self, answer):
         self._asked += 1
-        return self._answers.setdefault((self._name, self._asked), self._exact.respond(*question))
+        return self._answers.setdefault((self._name, self._asked), answer)
 
 
 def _train(folder, table, answers):
