@@ -12,7 +12,7 @@ from copriv.report.sentence import many
 from copriv.report.svg import Axes, Interval, interval_picture
 
 # Longer models are told by their strongest columns; the file has all of them.
-MOST_COEFFICIENTS = 100
+MOST_COEFFICIENTS = 60
 _MOST_DRAWN = 15
 
 
