@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift bench-worth calibration coverage clean
+.PHONY: help run test check torture consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -47,6 +47,10 @@ kills: $(READY) ## kill broker, learner and owners 100 times during one study ov
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"
 	@$(BIN)/copriv reproduce all --out figures
+
+pictures: $(READY) ## take the pictures of the README anew, with Chromium
+	@echo "== pictures"
+	@$(BIN)/python docs/pictures/draw.py
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"

@@ -17,6 +17,7 @@ from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
 from copriv.cli.plan import plan
 from copriv.cli.predict import predict
+from copriv.cli.report import report
 from copriv.cli.reproduce import reproduce
 from copriv.cli.sweep import sweep
 from copriv.cli.train import train
@@ -50,6 +51,7 @@ app.command()(reproduce)
 app.command()(plan)
 app.command()(verdict)
 app.command()(export)
+app.command()(report)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

@@ -23,7 +23,8 @@ from copriv.report.figures import Spending
 from copriv.report.ledger_history import history
 from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chosen
 from copriv.report.menu import chosen_words, state_menu
-from copriv.report.statement import Heading, describe, make_statement, owner_statement, render
+from copriv.report.pages import render
+from copriv.report.statement import Heading, describe, make_statement, owner_statement
 from copriv.report.study_sheet import _menu
 
 HEADING = Heading("a study", "a learner", "today", PublicRows(0, ""))
