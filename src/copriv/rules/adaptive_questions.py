@@ -56,7 +56,7 @@ def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
     if not any(told.ask.kind == "gradient" for told in state.told):
         return setting.geometry.start
     found, _ = inferred(setting, state)
-    return least_expected(setting.geometry, found.intercept, found.hessian)
+    return least_expected(setting.geometry, found.intercept, found.hessian, len(found.observations))
 
 
 def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:

@@ -184,8 +184,8 @@ def test_with_a_strong_shift_and_little_noise_second_moments_are_bought_and_with
 class _Unbent:
     """The twin that does not know that the Hessian differs, too: the expected difference of gradients alone."""
 
-    def __call__(self, geometry, intercept, hessian):
-        return least_expected(geometry, intercept, np.eye(hessian.shape[0]))
+    def __call__(self, geometry, intercept, hessian, places):
+        return least_expected(geometry, intercept, np.eye(hessian.shape[0]), places)
 
 
 def _older(public, samples, deviation, seed):
@@ -267,6 +267,7 @@ def test_bounded_slopes_do_not_drive_the_model_to_the_border_of_the_box(monkeypa
     stayed = cost(rule.model(rule.begin()), samples, goal)
     assert cost(rule.model(train(rule, samples)[0]), samples, goal) < stayed
     monkeypatch.setattr(tilted, "_REACH", 1e9)
+    monkeypatch.setattr(tilted, "_FIRST_REACH", 1e9)
     twin = rule_for(public, samples, noisy(2, 1e-3), of=goal)
     assert cost(twin.model(train(twin, samples)[0]), samples, goal) > stayed
 
