@@ -30,7 +30,7 @@ from copriv.records.boosting import FOLDS
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
-from copriv.records.quality import metrics_of_margins
+from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
@@ -80,7 +80,7 @@ class WeighedFeatures:
 
     @property
     def predicted(self) -> Metrics:
-        """Figures that follow from the predicted loss: R² and errors, or log-loss; no AUC."""
+        """Figures that follow from the predicted loss: R² and errors, or log-loss and AUC; no accuracy."""
         return self.public.at_loss(self.ratio)
 
     @property
@@ -239,7 +239,7 @@ class _Entrant:
 
     def figures(self, target: Target) -> Metrics:
         """Of all folds together."""
-        return metrics_of_margins(target, np.concatenate(self.margins), np.concatenate(self.targets))
+        return cross_validated_metrics(target, np.concatenate(self.margins), np.concatenate(self.targets))
 
 
 def _cross_validate(rows: PublicRows, entrants: Sequence[_Entrant], tell: Callable[[int], None]) -> None:
