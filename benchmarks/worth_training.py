@@ -96,7 +96,7 @@ class Bench:
 
     def choose(self, epsilon: float) -> FeatureChoice:
         """What the plan would take."""
-        return self.contest.choose(self.sizes, self.wishes(epsilon))
+        return self.contest.pick(self.sizes, self.wishes(epsilon))
 
     @cached_property
     def read(self) -> tuple[FloatArray, FloatArray]:
