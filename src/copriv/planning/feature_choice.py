@@ -34,10 +34,10 @@ from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
+from copriv.rules.left_out import left_out_slopes, quadratic_forms
 from copriv.rules.newton import NewtonRule
-from copriv.rules.public_moments import PublicGradients
 from copriv.rules.ridge import best_ridge
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import FloatArray
 
 Tell = Callable[[int, int], None]
 
@@ -291,10 +291,14 @@ class _Entrant:
         known, loss = self.evidence, float(np.mean(self.losses)) * score
         if not known.enough:
             return loss
-        norm, rows = Norm.L1, known.sample.records * (FOLDS - 1) // FOLDS
-        gradients = PublicGradients.of(known.sample, known.objective, norm, known.model)
-        strayed = float(np.sum(gradients.inverse * gradients.spread)) / 2
-        public = strayed / rows / known.objective.fitness(known.sample, known.start)
+        objective, sample, rows = known.objective, known.sample, known.sample.records * (FOLDS - 1) // FOLDS
+        bend = objective.curvature(sample, known.start)
+        slopes = left_out_slopes(objective, sample, known.start, bend)
+        inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
+        mean = sample.columns @ slopes / sample.records
+        # tr A⁻¹Σ_gg, without Σ_gg.
+        spread = np.mean(slopes**2 * quadratic_forms(inverse, sample.columns)) - mean @ inverse @ mean
+        public = float(spread) / 2 / rows / objective.fitness(sample, known.start)
         return loss / (1 + _SAFELY * self.held * public)
 
     def figures(self, target: Target) -> Metrics:
