@@ -28,6 +28,7 @@ OPTIONAL = {
     "cost",
     "ablation",
     "calibration",
+    "choosing",
     "coverage",
     "few_rows",
     "hindsight",
