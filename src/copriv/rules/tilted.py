@@ -27,9 +27,7 @@ _FIRST_REACH, _REACH = 1.0, 2.0
 _ROUNDING = 1e-14
 
 
-def least_expected(
-    geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray, places: int = 1
-) -> FloatArray:
+def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray, places: int = 1) -> FloatArray:
     """The model in the box, for an expected d_0 and Hessian in the geometry's coordinates, from so many places."""
     inverse = geometry.unwhiten
     tilt = inverse.T @ intercept
