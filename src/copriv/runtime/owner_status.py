@@ -6,6 +6,7 @@ from contextlib import closing
 
 import msgspec
 
+from copriv.owner.pause import Pause, read_pause
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
 from copriv.privacy.guarantee import ADJACENCY, UNIT
@@ -36,6 +37,7 @@ class OwnerStatus(msgspec.Struct):
     learner: str
     weakness: str | None
     certificates: list[Expiry]
+    paused: Pause | None = None
 
 
 def owner_status(home: OwnerWorkspace) -> OwnerStatus:
@@ -63,6 +65,7 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
         learner=terms.learner,
         weakness=weakness(guarantee, approval.records if approval else None),
         certificates=expiries_of(home.folder),
+        paused=read_pause(home.folder),
     )
 
 

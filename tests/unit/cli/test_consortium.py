@@ -99,7 +99,7 @@ def _check_logs(copriv, told, tmp_path):
     assert sum(event["price"] for event in replied) == pytest.approx(entry["epsilon"])
     assert replied[-1]["left"] == pytest.approx(1 - entry["epsilon"])
     kept = set().union(*replied)
-    assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "unit", "adjacency"}
+    assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "outcome", "unit", "adjacency"}
 
 
 def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path, rendered):

@@ -20,7 +20,7 @@ EVENTS = (
     Answered(1, "east"),
     Refused(2, "north", "failed", "[/x] [bold]no"),
     Expelled(3, "north", "its answer is too large"),
-    Replied(1, 0.25, 0.5, 0.5, "epsilon"),
+    Replied(1, 0.25, 0.5, 0.5, "epsilon", "answer"),
     Progress("training", 3, 10),
     Done(3, 1, "learner/run"),
 )
