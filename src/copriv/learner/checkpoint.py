@@ -304,10 +304,8 @@ class Checkpoint:
                 yield
                 started = time.perf_counter()
                 self._connection.execute("COMMIT")
-                self.commits, self.commit_seconds = (
-                    self.commits + 1,
-                    self.commit_seconds + time.perf_counter() - started,
-                )
+                self.commits += 1
+                self.commit_seconds += time.perf_counter() - started
             except BaseException:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")

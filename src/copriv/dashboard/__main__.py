@@ -1,0 +1,50 @@
+"""The process of a page that stands beside another one; see `copriv.dashboard.launch`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+from copriv.dashboard.guard import Door
+from copriv.dashboard.launch import Order
+from copriv.dashboard.live import Ending
+from copriv.dashboard.server import serve
+
+# Whoever looks on has this long to see how it ended.
+_SECONDS_OF_GRACE = 1.5
+
+
+def main() -> None:
+    """Show the page that is ordered, until whoever has ordered it is gone."""
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    ending, over = Ending(), threading.Event()
+
+    def watch() -> None:
+        while os.read(0, 1 << 16):
+            pass
+        ending.set()
+        time.sleep(_SECONDS_OF_GRACE)
+        over.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    hosts = None if order.hosts is None else frozenset(order.hosts)
+    if order.kind == "learner":
+        from copriv.dashboard.learner_page import learner_app
+
+        app, door = learner_app(Path(order.folder), ending), Door(hosts, order.token)
+    else:
+        from copriv.dashboard.owner_page import owner_app
+
+        app = owner_app(Path(order.folder), order.token or "", ending)
+        door = Door(hosts, order.token, frozenset({"/metrics"}))
+    serve(app, socket.socket(fileno=order.descriptor), door, over.is_set)
+
+
+if __name__ == "__main__":
+    main()
