@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from copriv.cli.options import AsJson
 from copriv.cli.say import say
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from copriv.dashboard.launch import Kind
+    from copriv.dashboard.server import Address
 
 PAGE = "Page"
 PORT = "Show a page at this port of this machine; 0 for any that is free."
@@ -37,14 +41,29 @@ def dashboard(options: DashboardOptions) -> None:
 
     copriv dashboard learner
     """
-    from copriv.dashboard.guard import Door
     from copriv.dashboard.learner_page import learner_app
     from copriv.dashboard.live import Ending
-    from copriv.dashboard.server import bind, serve
+    from copriv.dashboard.server import bind
 
     address = bind(options.port, options.host, path="/learner")
     app = learner_app(options.folder, Ending())
-    say({"page": address.url, "folder": str(options.folder)}, f"page: {address.url}", as_json=options.as_json)
+    show_page(app, address, {"folder": str(options.folder)}, browse=False, as_json=options.as_json)
+
+
+def show_page(app: Starlette, address: Address, about: dict[str, str], *, browse: bool, as_json: bool) -> None:
+    """Print the address of a page, open it if that is wanted, and show it until it is ended."""
+    import webbrowser
+
+    from copriv.cli.person import heed_termination
+    from copriv.dashboard.guard import Door
+    from copriv.dashboard.server import serve
+
+    heed_termination()
+    address.socket.listen()
+    say({"page": address.url, **about}, f"page: {address.url}", as_json=as_json)
+    sys.stdout.flush()
+    if browse:
+        webbrowser.open(address.url)
     serve(app, address.socket, Door(address.hosts, address.token))
 
 

@@ -65,6 +65,7 @@ def test_a_log_has_every_event_but_bars_and_is_added_to(tmp_path, capsys):
         "spent": 0.5,
         "left": 0.5,
         "measure": "epsilon",
+        "outcome": "answer",
         "unit": "record",
         "adjacency": "replace-one",
     }
