@@ -15,8 +15,8 @@ from playwright.sync_api import sync_playwright
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 WATCH = """
 addEventListener("securitypolicyviolation", (event) => {
@@ -42,7 +42,9 @@ def _install():
 def browser():
     path = _find() or _install()
     if path is None:
-        pytest.fail("there is no browser: install chromium (apt-get install chromium), or name one: COPRIV_BROWSER=PATH")
+        pytest.fail(
+            "there is no browser: install chromium (apt-get install chromium), or name one: COPRIV_BROWSER=PATH"
+        )
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield opened

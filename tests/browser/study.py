@@ -1,15 +1,17 @@
 """A real study for the browser: a learner and one owner as processes of the command line, the others in threads.
 
-Four banks of another population than the public rows. One has lowered the budget of its records after it joined, so
+Three banks of another population than the public rows. One has lowered the budget of its records after it joined, so
 that it refuses. Names are hostile where people may choose them: as long and as odd as a study file allows.
 """
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import redirect_stdout
+import time
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -17,14 +19,16 @@ import numpy as np
 import polars as pl
 
 from copriv.cli import main as command
+from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.records import lending_like
 from copriv.runtime.owner_client import serve_study
 from copriv.runtime.owner_ledger import change_promise
 from copriv.runtime.rehearsal import free_port
 
-OWNERS = ("east", "north", "south", "west")
+OWNERS = ("east", "north", "west")
 HOSTILE = ("<script>alert(1)</script> <img src=x onerror=alert(2)> {{ 7 * 7 }} " + "long " * 40)[:200]
+ODD_NAMES = ["<script>alert(3)</script>", "\x1b[2J\x1b]0;gone\x07", "x" * 10_000, "\u202eesrever", "{{ 7 * 7 }}"]
 ROWS = 3000
 
 
@@ -33,10 +37,11 @@ def run(*arguments):
     out = StringIO()
     before, sys.argv = sys.argv, ["copriv", *map(str, arguments)]
     try:
-        with redirect_stdout(out):
+        with redirect_stdout(out), redirect_stderr(StringIO()):
             command.main()
     except SystemExit as stopped:
-        assert not stopped.code, arguments
+        if stopped.code:
+            raise AssertionError(arguments) from stopped
     finally:
         sys.argv = before
     return out.getvalue()
@@ -49,16 +54,17 @@ def prepare(folder: Path):
     middle = public["int_rate"].mean()
     for seed, name in enumerate(OWNERS, start=1):
         frame = lending_like.generate(ROWS, np.random.default_rng(seed))
-        frame.with_columns(2 * middle - pl.col("int_rate")).write_parquet(folder / f"{name}.parquet")
-    run("learner", "draft", "--public", folder / "public.parquet", "--target", "int_rate", "--owners", 4, "--records", ROWS,
-        "--epsilon", 4, "--features", 4, "--rule", "newton", "--name", HOSTILE, "--learner", HOSTILE, "--clock", "poisson",
+        frame.with_columns((2 * middle - pl.col("int_rate")).alias("int_rate")).write_parquet(
+            folder / f"{name}.parquet"
+        )
+    run("learner", "draft", "--public", folder / "public.parquet", "--target", "int_rate", "--owners", 3,
+        "--records", ROWS, "--epsilon", 4, "--features", 4, "--rule", "newton", "--name", HOSTILE, "--learner", HOSTILE,
         "--out", folder / "study.toml", "--json")  # fmt: skip
     run("learner", "init", folder / "study.toml", "--port", free_port(), "--folder", folder / "learner")
     for name in OWNERS:
         run("learner", "invite", name, "--folder", folder / "learner", "--out", folder / f"{name}.invitation")
-        rate = 1.0 if name == "north" else 20.0
-        run("owner", "join", folder / f"{name}.invitation", "--data", folder / f"{name}.parquet", "--folder", folder / name,
-            "--epsilon", 4, "--rate", rate, "--yes", "--json")  # fmt: skip
+        run("owner", "join", folder / f"{name}.invitation", "--data", folder / f"{name}.parquet",
+            "--folder", folder / name, "--epsilon", 4, "--yes", "--json")  # fmt: skip
     change_promise(Path(OwnerWorkspace(folder / "west").enrollment.ledger), "0.5", None, None, "nobody")
 
 
@@ -79,6 +85,7 @@ class Process:
             for line in self._path.read_text().splitlines():
                 if line.startswith("page: "):
                     return line.removeprefix("page: ")
+            time.sleep(0.1)
         raise AssertionError(self._path.read_text())
 
     def said(self):
@@ -103,3 +110,33 @@ def serve_in_thread(folder):
     thread = threading.Thread(target=serve_study, args=(OwnerWorkspace(folder), lambda _event: None), daemon=True)
     thread.start()
     return thread
+
+
+def crowded_run(folder: Path, owners: int, meetings: int):
+    """The folder of a finished run with many owners, a few of them with names that nobody should choose."""
+    folder.mkdir()
+    names = [f"owner-{place:04d}" for place in range(owners)]
+    names[: len(ODD_NAMES)] = ODD_NAMES
+    checkpoint = Checkpoint.create(folder / "checkpoint.sqlite", run="run", terms="t", schedule="s")
+    checkpoint.close()
+    chance = np.random.default_rng(0)
+    whom, times = chance.integers(0, owners, meetings), np.cumsum(chance.exponential(0.01, meetings))
+    blob = np.zeros(10).tobytes()
+    kept = {
+        number: (np.linspace(1, 2, 10) + 1 / number).tobytes() for number in range(1, meetings, max(1, meetings // 200))
+    }
+    rows = (
+        (number, names[whom[number - 1]], "answer" if number % 50 else "failed", f"q{number}", float(times[number - 1]),
+         1000, kept.get(number), blob, blob, "gradient", 0)
+        for number in range(1, meetings + 1)
+    )  # fmt: skip
+    connection = sqlite3.connect(folder / "checkpoint.sqlite")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.executemany("INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    spent = [{"owner": name, "promised": 1.0, "delta": 0.0, "epsilon": 0.4, "records": 100} for name in names]
+    figures = {"spent": spent, "horizon": meetings, "rule": "paper", "terms": "t" * 64,
+               "guarantee": {"epsilon": 1.0, "delta": 0.0}}  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(figures))
+    return folder

@@ -59,7 +59,6 @@ def show_page(app: Starlette, address: Address, about: dict[str, str], *, browse
     from copriv.dashboard.server import serve
 
     heed_termination()
-    address.socket.listen()
     say({"page": address.url, **about}, f"page: {address.url}", as_json=as_json)
     sys.stdout.flush()
     if browse:

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from copriv.vectors import FloatArray
 
 WIDTH, HEIGHT = 480, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 10, 10, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 18, 10, 40
 # Screens have up to two pixels for a unit of a chart.
 COLUMNS = 2 * (WIDTH - _LEFT - _RIGHT)
 _STRIP_COLUMNS, _STRIP_HEIGHT = 180, 16

@@ -69,6 +69,7 @@ def bind(port: int, host: str = "127.0.0.1", *, secret: bool = False, path: str 
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
+            bound.listen()  # whoever comes early waits
         except OSError:
             bound.close()
             raise
