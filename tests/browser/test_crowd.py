@@ -18,7 +18,7 @@ from copriv.dashboard.server import bind, serve
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    folder = study.crowded_run(tmp_path_factory.mktemp("runs") / "<i>run</i>", 1000, 20_000)
+    folder = study.crowded_run(tmp_path_factory.mktemp("runs") / "<i>run", 1000, 20_000)
     place, over = bind(0, path="/learner"), threading.Event()
     app = learner_app(folder, Ending())
     serving = threading.Thread(target=serve, args=(app, place.socket, Door(place.hosts), over.is_set))

@@ -55,6 +55,7 @@ class Chart:
         upright: vertical lines, by name.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is.
+        heights: values that the vertical axis has in any case.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Chart:
     upright: Sequence[tuple[str, float]] = field(default_factory=tuple)
     log_x: bool = False
     log_y: bool = False
+    heights: Sequence[float] = ()
 
     def svg(self) -> Markup:
         """The chart; a sentence instead if there is nothing to draw."""
@@ -76,6 +78,7 @@ class Chart:
             return Markup('<p class="nothing">Nothing to draw yet.</p>')
         if self.band is not None:
             ys = np.concatenate([ys, _kept(self.band.low, log=self.log_y), _kept(self.band.high, log=self.log_y)])
+        ys = np.concatenate([ys, np.asarray(self.heights, dtype=float)])
         across = Axis.over(xs, _LEFT, WIDTH - _RIGHT, log=self.log_x)
         up = Axis.over(ys, HEIGHT - _BOTTOM, _TOP, log=self.log_y)
         return Markup("").join(

@@ -168,6 +168,7 @@ def _charts(shown: LearnerShown) -> list[tuple[str, Markup]]:
                 x_label="seconds of the run",
                 y_label="answers",
                 lines=[Line("answers so far", at, counts)],
+                heights=(0,),
             ),
         ),
         ("Convergence", _convergence(shown)),
@@ -226,4 +227,5 @@ def _shift(shown: LearnerShown) -> Chart:
             Line("that public rows do not fit", answers, [each.misfit for each in shown.predicted], "c"),
             Line("from here on it is said aloud", [answers[0], answers[-1]], [SURE, SURE], "bound"),
         ],
+        heights=(0, 1),
     )

@@ -28,8 +28,7 @@ from copriv.protocol.text import plain
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import LedgerEvent, history, learner_name, study_name
-from copriv.runtime.owner_metrics import owner_metrics
-from copriv.runtime.owner_request import expiries_of
+from copriv.runtime.owner_metrics import certificates_at, owner_metrics
 
 PER_PAGE = 100
 _SECONDS_BETWEEN_SUMS = 2.0
@@ -248,7 +247,7 @@ def _accounts(book: LedgerState) -> list[AccountShown]:
 
 def _days(home: OwnerWorkspace) -> dict[str, float]:
     now = datetime.now(UTC)
-    found: Mapping[str, str] = {each.holder: each.expires for each in expiries_of(home.folder)}
+    found: Mapping[str, str] = {each.holder: each.expires for each in certificates_at(home)}
     return {
         holder: round((datetime.fromisoformat(ends) - now).total_seconds() / _DAY, 3) for holder, ends in found.items()
     }

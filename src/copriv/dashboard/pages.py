@@ -38,7 +38,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(plain=plain, lasting=lasting, number=number)
+    environment.filters.update(plain=plain, lasting=lasting, number=number, moment=moment)
     environment.globals["version"] = __version__
     return environment
 
@@ -65,6 +65,15 @@ def lasting(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def moment(at: str) -> str:
+    """A time as people read it; what is none is shown as it is.
+
+    >>> moment("2026-11-17T11:27:15+00:00"), moment("not noted")
+    ('2026-11-17 11:27:15 UTC', 'not noted')
+    """
+    return plain(at.replace("T", " ", 1).replace("+00:00", " UTC") if at[:1].isdigit() else at)
 
 
 def number(value: float | None) -> str:

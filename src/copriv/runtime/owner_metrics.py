@@ -34,7 +34,7 @@ def owner_metrics(home: OwnerWorkspace, book: LedgerState, vitals: Vitals | None
     """
     counted = vitals or Vitals(since="")
     metrics = (*_budget(home, book), *_replies(counted), *_contact(home), *_disk(counted))
-    return as_text((*metrics, certificate_days("copriv_owner", _certificates(home), now or datetime.now(UTC))))
+    return as_text((*metrics, certificate_days("copriv_owner", certificates_at(home), now or datetime.now(UTC))))
 
 
 def certificate_days(prefix: str, expiries: list[Expiry], now: datetime) -> Metric:
@@ -100,5 +100,6 @@ def _disk(counted: Vitals) -> Iterator[Metric]:
     yield Metric("copriv_owner_fsyncs_total", "counter", words, (Sample(counted.fsyncs),))
 
 
-def _certificates(home: OwnerWorkspace) -> list[Expiry]:
+def certificates_at(home: OwnerWorkspace) -> list[Expiry]:
+    """When the certificates of an owner's folder end; none in a folder that has no key."""
     return expiries_of(home.folder) if (home.folder / "owner.key").is_file() else []
