@@ -6,7 +6,6 @@ that it refuses. Names are hostile where people may choose them: as long and as 
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,7 +18,6 @@ import numpy as np
 import polars as pl
 
 from copriv.cli import main as command
-from copriv.learner.checkpoint import Checkpoint
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.records import lending_like
 from copriv.runtime.owner_client import serve_study
@@ -28,7 +26,6 @@ from copriv.runtime.rehearsal import free_port
 
 OWNERS = ("east", "north", "west")
 HOSTILE = ("<script>alert(1)</script> <img src=x onerror=alert(2)> {{ 7 * 7 }} " + "long " * 40)[:200]
-ODD_NAMES = ["<script>alert(3)</script>", "\x1b[2J\x1b]0;gone\x07", "x" * 10_000, "\u202eesrever", "{{ 7 * 7 }}"]
 ROWS = 3000
 
 
@@ -110,33 +107,3 @@ def serve_in_thread(folder):
     thread = threading.Thread(target=serve_study, args=(OwnerWorkspace(folder), lambda _event: None), daemon=True)
     thread.start()
     return thread
-
-
-def crowded_run(folder: Path, owners: int, meetings: int):
-    """The folder of a finished run with many owners, a few of them with names that nobody should choose."""
-    folder.mkdir()
-    names = [f"owner-{place:04d}" for place in range(owners)]
-    names[: len(ODD_NAMES)] = ODD_NAMES
-    checkpoint = Checkpoint.create(folder / "checkpoint.sqlite", run="run", terms="t", schedule="s")
-    checkpoint.close()
-    chance = np.random.default_rng(0)
-    whom, times = chance.integers(0, owners, meetings), np.cumsum(chance.exponential(0.01, meetings))
-    blob = np.zeros(10).tobytes()
-    kept = {
-        number: (np.linspace(1, 2, 10) + 1 / number).tobytes() for number in range(1, meetings, max(1, meetings // 200))
-    }
-    rows = (
-        (number, names[whom[number - 1]], "answer" if number % 50 else "failed", f"q{number}", float(times[number - 1]),
-         1000, kept.get(number), blob, blob, "gradient", 0)
-        for number in range(1, meetings + 1)
-    )  # fmt: skip
-    connection = sqlite3.connect(folder / "checkpoint.sqlite")
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.executemany("INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    connection.commit()
-    connection.close()
-    spent = [{"owner": name, "promised": 1.0, "delta": 0.0, "epsilon": 0.4, "records": 100} for name in names]
-    figures = {"spent": spent, "horizon": meetings, "rule": "paper", "terms": "t" * 64,
-               "guarantee": {"epsilon": 1.0, "delta": 0.0}}  # fmt: skip
-    (folder / "run.json").write_text(json.dumps(figures))
-    return folder

@@ -1,14 +1,10 @@
 """A run with many owners, some with names that nobody should choose: text, searchable, sorted, readable on a phone."""
 
-import sys
 import threading
-from pathlib import Path
 
 import pytest
+from benchmarks.crowded_run import crowded_run
 from playwright.sync_api import expect
-
-sys.path.insert(0, str(Path(__file__).parent))
-import study
 
 from copriv.dashboard.guard import Door
 from copriv.dashboard.learner_page import learner_app
@@ -18,7 +14,7 @@ from copriv.dashboard.server import bind, serve
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    folder = study.crowded_run(tmp_path_factory.mktemp("runs") / "<i>run", 1000, 20_000)
+    folder = crowded_run(tmp_path_factory.mktemp("runs") / "<i>run", 1000, 20_000)
     place, over = bind(0, path="/learner"), threading.Event()
     app = learner_app(folder, Ending())
     serving = threading.Thread(target=serve, args=(app, place.socket, Door(place.hosts), over.is_set))
