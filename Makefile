@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures bench bench-cost bench-shift bench-worth calibration coverage clean
+.PHONY: help run test check torture consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -28,6 +28,7 @@ check: $(READY) ## format, lint, import contracts, strict types
 	@echo "== strict types";     $(BIN)/mypy --no-error-summary
 
 test: check ## everything in check, then doctests and tests
+	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
 
@@ -47,6 +48,10 @@ kills: $(READY) ## kill broker, learner and owners 100 times during one study ov
 figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"
 	@$(BIN)/copriv reproduce all --out figures
+
+pictures: $(READY) ## take the README's pictures of the pages anew
+	@echo "== pictures: about a minute"
+	@$(BIN)/python tests/browser/pictures.py docs/pictures
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"

@@ -4,8 +4,7 @@ Without a browser these tests fail: a page that nobody has looked at is not test
 """
 
 import os
-import shutil
-import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+sys.path.insert(0, str(HERE))
+
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -25,26 +25,13 @@ addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-def _find():
-    given = os.environ.get("COPRIV_BROWSER")
-    return given or next((path for path in map(shutil.which, NAMES) if path), None)
-
-
-def _install():
-    """Debian's Chromium, where this user may install it."""
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (("update",), ("install", "-y", "--no-install-recommends", "chromium")):
-            subprocess.run(["apt-get", "-qq", *command], check=False, stdout=subprocess.DEVNULL)  # noqa: S607
-    return _find()
-
-
 @pytest.fixture(scope="session")
 def browser():
-    path = _find() or _install()
+    from find_browser import MISSING, find_browser
+
+    path = find_browser()
     if path is None:
-        pytest.fail(
-            "there is no browser: install chromium (apt-get install chromium), or name one: COPRIV_BROWSER=PATH"
-        )
+        pytest.fail(MISSING)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield opened

@@ -44,24 +44,24 @@ def run(*arguments):
     return out.getvalue()
 
 
-def prepare(folder: Path):
+def prepare(folder: Path, name: str = HOSTILE, learner: str = HOSTILE):
     """Draft, invite, join: everything up to the run."""
     public = lending_like.generate(2000, np.random.default_rng(0))
     public.write_parquet(folder / "public.parquet")
     middle = public["int_rate"].mean()
-    for seed, name in enumerate(OWNERS, start=1):
+    for seed, owner in enumerate(OWNERS, start=1):
         frame = lending_like.generate(ROWS, np.random.default_rng(seed))
         frame.with_columns((2 * middle - pl.col("int_rate")).alias("int_rate")).write_parquet(
-            folder / f"{name}.parquet"
+            folder / f"{owner}.parquet"
         )
     run("learner", "draft", "--public", folder / "public.parquet", "--target", "int_rate", "--owners", 3,
-        "--records", ROWS, "--epsilon", 4, "--features", 4, "--rule", "newton", "--name", HOSTILE, "--learner", HOSTILE,
+        "--records", ROWS, "--epsilon", 4, "--features", 4, "--rule", "newton", "--name", name, "--learner", learner,
         "--out", folder / "study.toml", "--json")  # fmt: skip
     run("learner", "init", folder / "study.toml", "--port", free_port(), "--folder", folder / "learner")
-    for name in OWNERS:
-        run("learner", "invite", name, "--folder", folder / "learner", "--out", folder / f"{name}.invitation")
-        run("owner", "join", folder / f"{name}.invitation", "--data", folder / f"{name}.parquet",
-            "--folder", folder / name, "--epsilon", 4, "--yes", "--json")  # fmt: skip
+    for owner in OWNERS:
+        run("learner", "invite", owner, "--folder", folder / "learner", "--out", folder / f"{owner}.invitation")
+        run("owner", "join", folder / f"{owner}.invitation", "--data", folder / f"{owner}.parquet",
+            "--folder", folder / owner, "--epsilon", 4, "--yes", "--json")  # fmt: skip
     change_promise(Path(OwnerWorkspace(folder / "west").enrollment.ledger), "0.5", None, None, "nobody")
 
 

@@ -2,15 +2,12 @@
 
 import json
 import re
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
-
-sys.path.insert(0, str(Path(__file__).parent))
 import study
+from playwright.sync_api import expect
 
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace

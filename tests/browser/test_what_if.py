@@ -1,15 +1,11 @@
 """Sliders in a browser: the verdict changes exactly as the API says."""
 
 import json
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import copriv as cp
 from copriv.dashboard.guard import Door

@@ -200,6 +200,29 @@ def run_serve(
 
 
 @command(owner, _Folder)
+def pause(options: _Folder) -> None:
+    """Answer nothing from now on, also after a restart, until `copriv owner resume`. Others see that you are away.
+
+    copriv owner pause
+    """
+    from copriv.report.network_sentences import PAUSED
+    from copriv.runtime.owner_status import pause_owner
+
+    say(pause_owner(options.folder, who()), PAUSED, as_json=options.as_json)
+
+
+@command(owner, _Folder)
+def resume(options: _Folder) -> None:
+    """Answer again after a pause.
+
+    copriv owner resume
+    """
+    from copriv.runtime.owner_status import resume_owner
+
+    say(resume_owner(options.folder), "resumed", as_json=options.as_json)
+
+
+@command(owner, _Folder)
 def status(options: _Folder) -> None:
     """Show what is promised, spent and left, the answers so far, and the last contact.
 

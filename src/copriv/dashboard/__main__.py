@@ -18,10 +18,13 @@ from copriv.dashboard.server import serve
 
 # Whoever looks on has this long to see how it ended.
 _SECONDS_OF_GRACE = 1.5
+# Whoever works goes first; a page can wait.
+_PATIENCE = 10
 
 
 def main() -> None:
     """Show the page that is ordered, until whoever has ordered it is gone."""
+    os.nice(_PATIENCE)
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
     ending, over = Ending(), threading.Event()
 

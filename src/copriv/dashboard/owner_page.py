@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import getpass
 import hmac
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -21,7 +20,7 @@ from copriv.dashboard.live import Ending, stream
 from copriv.dashboard.owner_view import OwnerView
 from copriv.dashboard.pages import as_json, aside, make_app, render
 from copriv.errors import BadInput
-from copriv.owner.pause import Pause, pause, resume
+from copriv.runtime.owner_status import pause_owner, resume_owner
 from copriv.runtime.prometheus import MEDIA_TYPE
 
 if TYPE_CHECKING:
@@ -50,10 +49,10 @@ def owner_app(folder: Path, token: str, ending: Ending) -> Starlette:
         return stream(view.mark, ending)
 
     def stop() -> None:
-        pause(view.home.folder, Pause(datetime.now(UTC).isoformat(timespec="seconds"), _user()))
+        pause_owner(view.home.folder, _user())
 
     def go_on() -> None:
-        resume(view.home.folder)
+        resume_owner(view.home.folder)
 
     view.show()
     return make_app(

@@ -137,7 +137,7 @@ def owner_lines(status: OwnerStatus) -> Iterator[str]:
 
 
 def _paused(pause: Pause) -> str:
-    return f"by {plain(pause.by)} since {plain(pause.at)}: nothing is answered until it is resumed on the owner's page"
+    return f"by {plain(pause.by)} since {plain(pause.at)}: nothing is answered until `copriv owner resume`"
 
 
 def verdict_lines(told: OwnerVerdict) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
-from copriv.owner.pause import Pause, read_pause
+from copriv.owner.pause import Pause, pause, read_pause, resume
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
 from copriv.privacy.guarantee import ADJACENCY, UNIT
@@ -38,6 +40,27 @@ class OwnerStatus(msgspec.Struct):
     weakness: str | None
     certificates: list[Expiry]
     paused: Pause | None = None
+
+
+class PauseTold(msgspec.Struct):
+    """Whether an owner is paused, and since when and by whom."""
+
+    owner: str
+    paused: Pause | None
+
+
+def pause_owner(folder: Path, by: str) -> PauseTold:
+    """Have the owner of a folder answer nothing from now on."""
+    owner = OwnerWorkspace(folder).enrollment.owner
+    pause(folder, Pause(datetime.now(UTC).isoformat(timespec="seconds"), by))
+    return PauseTold(owner, read_pause(folder))
+
+
+def resume_owner(folder: Path) -> PauseTold:
+    """Have it answer again."""
+    owner = OwnerWorkspace(folder).enrollment.owner
+    resume(folder)
+    return PauseTold(owner, read_pause(folder))
 
 
 def owner_status(home: OwnerWorkspace) -> OwnerStatus:
