@@ -6,6 +6,7 @@ is another: told of a change, it asks for the whole page, as a browser would. Ba
 
 import http.client
 import itertools
+import os
 import statistics
 import subprocess
 import sys
@@ -30,13 +31,16 @@ from copriv.entropy import seeded
 from copriv.planning.scenario import Scenario
 from copriv.records import lending_like
 
-BATCH, ROUNDS = 200, 24
+BATCH, ROUNDS = 100, 60
 OWNERS, MEETINGS = 1_000, 10**6
-LOADS, STEPS = 7, 25
+STEPS, REST = 25, 0.2
 # Reads server-sent events, and asks for the page at every one that tells of a change.
 READER = """
 import http.client, sys
-port = int(sys.argv[1])
+port, watches = int(sys.argv[1]), sys.argv[2] == "watches"
+if not watches:
+    print("ready", flush=True)
+    sys.stdin.read()
 stream = http.client.HTTPConnection("127.0.0.1", port)
 stream.request("GET", "/events")
 answer = stream.getresponse()
@@ -69,17 +73,19 @@ def _watched_learner() -> Iterator[tuple[str, float, str]]:
         _advance(iterations, BATCH)
         address = bind(0, path="/learner")
         port = address.socket.getsockname()[1]
-        alone, watched, pages = [], [], 0
+        alone, watched, pages = list[float](), list[float](), 0
+        spent, lasted = {True: 0.0, False: 0.0}, {True: 0.0, False: 0.0}
         with beside("learner", quarters.folder, address):
             _get(port, "/learner")
+            page = _process_of("copriv.dashboard")
             for turn in range(ROUNDS):
-                if turn % 2:  # whatever drifts does so for both
-                    alone.append(_rate(iterations))
-                with _reader(port) as seen:
-                    watched.append(_rate(iterations))
-                pages += len(seen)
-                if not turn % 2:
-                    alone.append(_rate(iterations))
+                for watches in (bool(turn % 2), not turn % 2):  # whatever drifts does so for both
+                    with _reader(port, watches=watches) as seen:
+                        before, began = _work_of(page), time.perf_counter()
+                        (watched if watches else alone).append(_rate(iterations))
+                        spent[watches] += _work_of(page) - before
+                        lasted[watches] += time.perf_counter() - began
+                    pages += len(seen)
     ratios = [with_it / without for without, with_it in zip(alone, watched, strict=True)]
     yield "iterations a second, nobody watches", statistics.median(alone), "1/s"
     yield "iterations a second, one watches", statistics.median(watched), "1/s"
@@ -88,6 +94,8 @@ def _watched_learner() -> Iterator[tuple[str, float, str]]:
     yield "the same, half of all pairs between", 100 * (1 - high), "%"
     yield "and", 100 * (1 - low), "%"
     yield "pages read meanwhile", float(pages), ""
+    for watches, words in ((True, "one watches"), (False, "nobody watches")):
+        yield f"work of the page's process, {words}", 100 * spent[watches] / lasted[watches], "% of a core"
 
 
 def _rate(iterations: Iterator[None]) -> float:
@@ -97,20 +105,36 @@ def _rate(iterations: Iterator[None]) -> float:
 
 
 @contextmanager
-def _reader(port: int) -> Iterator[list[bytes]]:
+def _reader(port: int, *, watches: bool) -> Iterator[list[bytes]]:
+    """A process that watches, or one that only is there."""
     seen: list[bytes] = []
-    command = [sys.executable, "-S", "-c", READER, str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - our own words
+    command = [sys.executable, "-S", "-c", READER, str(port), "watches" if watches else "waits"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own words
     if process.stdout is None:
         raise SystemExit("a reader without a voice")
     process.stdout.readline()
+    time.sleep(REST)
     try:
         yield seen
     finally:
         process.kill()
-        seen += process.stdout.read().splitlines()
-        process.wait()
-        process.stdout.close()
+        seen += process.communicate()[0].splitlines()
+
+
+def _process_of(name: str) -> int:
+    """The newest process of this name."""
+    found = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if name in path.read_bytes().decode().split("\0")
+    ]
+    return max(found)
+
+
+def _work_of(process: int) -> float:
+    """Seconds that a process has worked, by the system's count."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _large_run() -> Iterator[tuple[str, float, str]]:
@@ -140,9 +164,12 @@ def _slider() -> Iterator[tuple[str, float, str]]:
             def step() -> int:
                 return _get(port, f"/what-if.json?curve=some&epsilon={1 + 0.01 * next(turns):.3f}")
 
+            worked = time.process_time()
             steps = [_timed(step)[0] for _ in range(STEPS)]
+            worked = (time.process_time() - worked) / STEPS
             yield "a step of a slider, median", 1000 * statistics.median(steps), "ms"
             yield "a step of a slider, 9 of 10 below", 1000 * statistics.quantiles(steps, n=10)[-1], "ms"
+            yield "its work", 1000 * worked, "ms"
 
 
 def _timed(work: Callable[[], int]) -> tuple[float, int]:
