@@ -16,7 +16,7 @@ from copriv.dashboard.server import bind, serve
 from copriv.dashboard.what_if_page import what_if_app
 from copriv.dashboard.what_if_view import Studio
 
-SIZE = {"width": 960, "height": 820}
+WIDTH, HEIGHTS = 960, {"learner": 1010, "owner": 800, "what-if": 1290}
 SECONDS = 60_000
 
 
@@ -30,7 +30,9 @@ def take(folder: Path, out: Path, browser):
     serving = (what_if_app(studio), sliders.socket, Door(sliders.hosts))
     threading.Thread(target=serve, args=serving, daemon=True).start()
     try:
-        board, house, what_if = (browser.new_page(viewport=SIZE) for _ in range(3))
+        board, house, what_if = (
+            browser.new_page(viewport={"width": WIDTH, "height": height}) for height in HEIGHTS.values()
+        )
         board.goto(learner.url())
         study.serve_in_thread(folder / "east")
         board.locator("#owners tbody tr", has_text="north").get_by_text("connected").wait_for(timeout=SECONDS)

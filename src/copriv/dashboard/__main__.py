@@ -15,11 +15,14 @@ from copriv.dashboard.guard import Door
 from copriv.dashboard.launch import Order
 from copriv.dashboard.live import Ending
 from copriv.dashboard.server import serve
+from copriv.errors import CoprivError
+from copriv.protocol.text import plain
 
 # Whoever looks on has this long to see how it ended.
 _SECONDS_OF_GRACE = 1.5
 # Whoever works goes first; a page can wait.
 _PATIENCE = 10
+_LONGEST = 1000
 
 
 def main() -> None:
@@ -49,5 +52,20 @@ def main() -> None:
     serve(app, socket.socket(fileno=order.descriptor), door, over.is_set)
 
 
+def guarded() -> int:
+    """The same; whatever goes wrong is a sentence, and the work beside goes on."""
+    try:
+        main()
+    except CoprivError as problem:
+        sys.stderr.write(plain(f"note: there is no page: {problem.problem}; remedy: {problem.remedy}", _LONGEST) + "\n")
+        return 2
+    except Exception as problem:
+        if os.environ.get("COPRIV_TRACEBACK"):
+            raise
+        sys.stderr.write(plain(f"note: the page broke: {type(problem).__name__}: {problem}", _LONGEST) + "\n")
+        return 70
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded())

@@ -52,8 +52,9 @@ def beside(kind: Kind, folder: Path, address: Address) -> Iterator[None]:
         )
     try:
         if process.stdin is not None:
-            process.stdin.write(msgspec.json.encode(order) + b"\n")
-            process.stdin.flush()
+            with suppress(OSError):  # a page that has ended by itself has said why
+                process.stdin.write(msgspec.json.encode(order) + b"\n")
+                process.stdin.flush()
         yield
     finally:
         if process.stdin is not None:

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from copriv.dashboard.guard import sealed
 from copriv.dashboard.live import Ending, stream
 from copriv.dashboard.owner_view import OwnerView
-from copriv.dashboard.pages import as_json, aside, make_app, render
+from copriv.dashboard.pages import as_json, aside, complaint, make_app, render
 from copriv.errors import BadInput
 from copriv.runtime.owner_status import pause_owner, resume_owner
 from copriv.runtime.prometheus import MEDIA_TYPE
@@ -79,7 +79,10 @@ def _act(work: Callable[[], None], word: str) -> Callable[[Request], object]:
         given = parse_qs(body.decode("latin-1")).get("word", [""])[0]
         if not hmac.compare_digest(given.encode(), word.encode()):
             return PlainTextResponse("That is no form of this page: load it again.\n", 403)
-        await run_in_threadpool(work)
+        try:
+            await run_in_threadpool(work)
+        except OSError as problem:
+            return complaint(problem)
         return RedirectResponse("/owner", 303)
 
     return answer

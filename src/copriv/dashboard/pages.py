@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -93,11 +94,21 @@ def aside(work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[
     async def answer(request: Request) -> Response:
         try:
             return await run_in_threadpool(work, request)
-        except CoprivError as problem:
-            words = plain(f"{problem.problem}; remedy: {problem.remedy}", _MOST_WORDS)
-            return PlainTextResponse(f"{words}\n", 400)
+        except Exception as problem:
+            if os.environ.get("COPRIV_TRACEBACK"):
+                raise
+            return complaint(problem)
 
     return answer
+
+
+def complaint(problem: Exception) -> Response:
+    """What went wrong, in a sentence: the user's doing, or ours."""
+    if isinstance(problem, CoprivError):
+        words, status = f"{problem.problem}; remedy: {problem.remedy}", 400
+    else:
+        words, status = f"something broke that should not: {type(problem).__name__}: {problem}", 500
+    return PlainTextResponse(plain(words, _MOST_WORDS) + "\n", status)
 
 
 def make_app(first: str, *routes: BaseRoute) -> Starlette:

@@ -92,3 +92,14 @@ def test_the_page_itself_pauses_and_resumes(app, folder):
 def test_a_page_that_is_none_is_a_sentence(app):
     said = _see(app, "/owner?page=x")
     assert (said.status, said.text.partition(";")[0]) == (400, "page=x")
+
+
+def test_a_pause_that_cannot_be_put_on_the_disk_is_said(app, folder, monkeypatch):
+    def full(*_given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("copriv.owner.pause.os.fsync", full)
+    body = urlencode({"word": sealed(TOKEN, "form")}).encode()
+    said = _see(app, "/owner/pause", method="POST", body=body, **OWN)
+    assert said.status == 500
+    assert "No space left" in said.text
