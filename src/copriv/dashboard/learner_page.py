@@ -175,27 +175,28 @@ def _charts(shown: LearnerShown) -> list[tuple[str, Markup]]:
     ]
     if shown.predicted:
         found += [("Forecast", _forecast(shown)), ("Evidence of a shift", _shift(shown))]
+    if shown.public_loss:
+        found.append(("Loss on public rows", _public_loss(shown)))
     return [(heading, chart.svg()) for heading, chart in found]
 
 
 def _convergence(shown: LearnerShown) -> Chart:
-    lines = []
-    if shown.public_loss:
-        lines = [_line("average loss on public rows", shown.public_loss)]
-        return Chart(
-            title="Average loss of the model on public rows, by meeting",
-            x_label="meeting",
-            y_label="loss",
-            lines=lines,
-            log_y=True,
-        )
-    if shown.convergence:
-        lines = [_line("distance from the newest model, relative", shown.convergence)]
+    words = "distance from the newest model, relative to its length"
     return Chart(
         title="Distance of the model from the newest one, by meeting",
         x_label="meeting",
         y_label="distance",
-        lines=lines,
+        lines=[_line(words, shown.convergence)] if shown.convergence else [],
+        log_y=True,
+    )
+
+
+def _public_loss(shown: LearnerShown) -> Chart:
+    return Chart(
+        title="Average loss of the model on public rows, by meeting",
+        x_label="meeting",
+        y_label="loss",
+        lines=[_line("average loss on public rows", shown.public_loss)],
         log_y=True,
     )
 
