@@ -13,9 +13,9 @@ from starlette.responses import StreamingResponse
 Mark: TypeAlias = tuple[tuple[int, int], ...]
 Ending: TypeAlias = threading.Event
 
-_SECONDS_BETWEEN_LOOKS = 0.25
+_SECONDS_BETWEEN_LOOKS = 0.5
 _LOOKS_BETWEEN_CHANGES = 4
-_LOOKS_BETWEEN_SIGNS = 60
+_LOOKS_BETWEEN_SIGNS = 30
 
 
 def mark_of(*paths: Path) -> Mark:
@@ -31,7 +31,7 @@ def mark_of(*paths: Path) -> Mark:
 
 
 def stream(look: Callable[[], Mark], ending: Ending) -> StreamingResponse:
-    """Tells at most once a second that something has changed, and at last that it is over."""
+    """Tells at most every two seconds that something has changed, and at last that it is over."""
     headers = {"x-accel-buffering": "no"}
     return StreamingResponse(_changes(look, ending), media_type="text/event-stream", headers=headers)
 
