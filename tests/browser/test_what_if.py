@@ -48,6 +48,7 @@ def test_sliders_change_the_verdict_as_the_api_says(address, table, open_page, p
     verdicts = set()
     for name, keys in (
         ("epsilon", ["Home"]),
+        ("epsilon", ["End"]),
         ("owners", ["End"]),
         ("delta", ["ArrowRight"] * 2),
         ("rows", ["Home"]),
