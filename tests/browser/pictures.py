@@ -8,6 +8,7 @@ from pathlib import Path
 
 import study
 from find_browser import MISSING, find_browser
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import copriv as cp
@@ -17,7 +18,7 @@ from copriv.dashboard.what_if_page import what_if_app
 from copriv.dashboard.what_if_view import Studio
 
 WIDTH, HEIGHTS = 960, {"learner": 1010, "owner": 800, "what-if": 1290}
-SECONDS = 60_000
+COLOURS, SECONDS = 48, 60_000
 
 
 def take(folder: Path, out: Path, browser):
@@ -48,6 +49,7 @@ def take(folder: Path, out: Path, browser):
         what_if.locator("#curve[data-complete=yes]").wait_for(timeout=SECONDS)
         for page, name in ((board, "learner"), (house, "owner"), (what_if, "what-if")):
             page.screenshot(path=out / f"{name}.png")
+            Image.open(out / f"{name}.png").convert("RGB").quantize(COLOURS).save(out / f"{name}.png", optimize=True)
     finally:
         for process in (learner, owner):
             process.close()

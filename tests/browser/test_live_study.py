@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -127,12 +126,3 @@ def _get(page, path):
 
 def _json(page, path):
     return json.loads(_get(page, path))
-
-
-def _status(url, headers=None, data=None):
-    request = urllib.request.Request(url, headers=headers or {}, data=data)  # noqa: S310 - of this test
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-            return answer.status
-    except urllib.error.HTTPError as problem:
-        return problem.code

@@ -68,14 +68,18 @@ def show_page(app: Starlette, address: Address, about: dict[str, str], *, browse
 
 @contextmanager
 def page_beside(kind: Kind, folder: Path, port: int | None, host: str = "127.0.0.1") -> Iterator[None]:
-    """A page for as long as the block lasts, if a port is given; its address is printed once, and kept nowhere."""
+    """A page for as long as the block lasts, if a port is given; its address is printed once, and kept nowhere.
+
+    An owner's page is shown to this machine alone, whatever is asked.
+    """
     if port is None:
         yield
         return
     from copriv.dashboard.launch import beside
     from copriv.dashboard.server import bind
 
-    address = bind(port, host, secret=kind == "owner", path=f"/{kind}")
+    own = kind == "owner"
+    address = bind(port, "127.0.0.1" if own else host, secret=own, path=f"/{kind}")
     typer.echo(f"page: {address.url}", err=True)
     with beside(kind, folder, address):
         yield

@@ -1,9 +1,12 @@
 """A port is taken before anything else happens, and a token is drawn where others may come."""
 
 import socket
+from contextlib import contextmanager
 
 import pytest
 
+from copriv.cli.page import page_beside
+from copriv.dashboard import launch
 from copriv.dashboard.learner_page import view_of
 from copriv.dashboard.server import bind
 from copriv.errors import BadInput
@@ -57,3 +60,19 @@ def test_a_host_of_another_machine_is_said():
 def test_a_folder_that_is_neither_run_nor_study_is_said(tmp_path):
     with pytest.raises(BadInput, match="neither a run nor a study"):
         view_of(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "host"), [("owner", "127.0.0.1"), ("learner", "0.0.0.0")])  # noqa: S104
+def test_an_owners_page_is_shown_to_this_machine_alone_whatever_is_asked(tmp_path, monkeypatch, capsys, kind, host):
+    shown = []
+
+    @contextmanager
+    def beside(_kind, _folder, address):
+        shown.append(address)
+        with address.socket:
+            yield
+
+    monkeypatch.setattr(launch, "beside", beside)
+    with page_beside(kind, tmp_path, 0, "0.0.0.0"):  # noqa: S104
+        assert shown[0].socket.getsockname()[0] == host
+    assert f"?token={shown[0].token}" in capsys.readouterr().err
