@@ -19,7 +19,7 @@ from copriv.errors import CoprivError
 from copriv.protocol.text import plain
 
 # Whoever looks on has this long to see how it ended.
-_SECONDS_OF_GRACE = 1.5
+_SECONDS_OF_GRACE = 3.0
 # Whoever works goes first; a page can wait.
 _PATIENCE = 10
 _LONGEST = 1000
@@ -34,8 +34,9 @@ def main() -> None:
     def watch() -> None:
         while os.read(0, 1 << 16):
             pass
+        watched = ending.watchers > 0
         ending.set()
-        time.sleep(_SECONDS_OF_GRACE)
+        time.sleep(_SECONDS_OF_GRACE if watched else 0)
         over.set()
 
     threading.Thread(target=watch, daemon=True).start()

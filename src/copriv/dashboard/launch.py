@@ -18,7 +18,7 @@ import msgspec
 from copriv.dashboard.server import Address
 
 Kind: TypeAlias = Literal["learner", "owner"]
-_SECONDS_TO_END = 5.0
+_SECONDS_TO_END = 10.0
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -11,11 +11,18 @@ from typing import TypeAlias
 from starlette.responses import StreamingResponse
 
 Mark: TypeAlias = tuple[tuple[int, int], ...]
-Ending: TypeAlias = threading.Event
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LOOKS_BETWEEN_CHANGES = 4
 _LOOKS_BETWEEN_SIGNS = 30
+
+
+class Ending(threading.Event):
+    """Set when what is watched has ended; it knows how many watch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watchers = 0
 
 
 def mark_of(*paths: Path) -> Mark:
@@ -38,14 +45,18 @@ def stream(look: Callable[[], Mark], ending: Ending) -> StreamingResponse:
 
 async def _changes(look: Callable[[], Mark], ending: Ending) -> AsyncIterator[str]:
     seen, since_change, number = look(), _LOOKS_BETWEEN_CHANGES, 0
-    yield "retry: 2000\n\n"
-    while not ending.is_set():
-        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-        number, since_change = number + 1, since_change + 1
-        mark = look()
-        if mark != seen and since_change >= _LOOKS_BETWEEN_CHANGES:
-            seen, since_change = mark, 0
-            yield f"event: change\ndata: {number}\n\n"
-        elif number % _LOOKS_BETWEEN_SIGNS == 0:
-            yield ": still here\n\n"
-    yield "event: over\ndata: 0\n\n"
+    ending.watchers += 1
+    try:
+        yield "retry: 2000\n\n"
+        while not ending.is_set():
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            number, since_change = number + 1, since_change + 1
+            mark = look()
+            if mark != seen and since_change >= _LOOKS_BETWEEN_CHANGES:
+                seen, since_change = mark, 0
+                yield f"event: change\ndata: {number}\n\n"
+            elif number % _LOOKS_BETWEEN_SIGNS == 0:
+                yield ": still here\n\n"
+        yield "event: over\ndata: 0\n\n"
+    finally:
+        ending.watchers -= 1
