@@ -25,8 +25,9 @@ addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """One a module, and not longer: while it lives, an event loop runs in this thread, and nobody can start another."""
     from find_browser import MISSING, find_browser
 
     path = find_browser()

@@ -50,6 +50,7 @@ def test_search_and_sort_without_script_on_a_phone(address, open_page, pictures)
     page = open_page(address, java_script_enabled=False, viewport={"width": 390, "height": 844}).page
     page.get_by_label("Find an owner").fill("owner-001")
     page.get_by_role("button", name="Find").click()
+    page.wait_for_url("**q=owner-001**")
     assert "10 owners" in page.locator("#owners").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.screenshot(path=pictures / "crowd-phone.png", full_page=True)

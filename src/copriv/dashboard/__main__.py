@@ -13,13 +13,11 @@ import msgspec
 
 from copriv.dashboard.guard import Door
 from copriv.dashboard.launch import Order
-from copriv.dashboard.live import Ending
+from copriv.dashboard.live import SECONDS_TO_SEE_THE_END, Ending
 from copriv.dashboard.server import serve
 from copriv.errors import CoprivError
 from copriv.protocol.text import plain
 
-# Whoever looks on has this long to see how it ended.
-_SECONDS_OF_GRACE = 3.0
 # Whoever works goes first; a page can wait.
 _PATIENCE = 10
 _LONGEST = 1000
@@ -34,9 +32,10 @@ def main() -> None:
     def watch() -> None:
         while os.read(0, 1 << 16):
             pass
-        watched = ending.watchers > 0
         ending.set()
-        time.sleep(_SECONDS_OF_GRACE if watched else 0)
+        until = time.monotonic() + SECONDS_TO_SEE_THE_END
+        while ending.watchers and time.monotonic() < until:
+            time.sleep(0.1)
         over.set()
 
     threading.Thread(target=watch, daemon=True).start()

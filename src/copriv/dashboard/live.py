@@ -15,6 +15,7 @@ Mark: TypeAlias = tuple[tuple[int, int], ...]
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LOOKS_BETWEEN_CHANGES = 4
 _LOOKS_BETWEEN_SIGNS = 30
+SECONDS_TO_SEE_THE_END = 3.0
 
 
 class Ending(threading.Event):
@@ -58,5 +59,6 @@ async def _changes(look: Callable[[], Mark], ending: Ending) -> AsyncIterator[st
             elif number % _LOOKS_BETWEEN_SIGNS == 0:
                 yield ": still here\n\n"
         yield "event: over\ndata: 0\n\n"
+        await asyncio.sleep(SECONDS_TO_SEE_THE_END)  # whoever watches hangs up when it has seen the end
     finally:
         ending.watchers -= 1

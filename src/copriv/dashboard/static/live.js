@@ -52,8 +52,8 @@
     events.addEventListener("open", () => { say("Live."); refresh(); });
     events.addEventListener("change", refresh);
     events.addEventListener("over", async () => {
-      events.close();
       await refresh();
+      events.close();
       say("It has ended; this page changes no more.");
     });
     events.addEventListener("error", () => say("The page cannot be reached now; trying again."));
