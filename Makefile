@@ -49,8 +49,9 @@ figures: $(READY) ## redraw the paper's figures from synthetic records
 	@echo "== copriv reproduce all"
 	@$(BIN)/copriv reproduce all --out figures
 
-pictures: $(READY) ## take the README's pictures of the pages anew
+pictures: $(READY) ## take the pictures of the README anew, with Chromium
 	@echo "== pictures: about a minute"
+	@$(BIN)/python docs/pictures/draw.py
 	@$(BIN)/python tests/browser/pictures.py docs/pictures
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results

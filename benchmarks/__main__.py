@@ -30,6 +30,7 @@ OPTIONAL = {
     "cost",
     "ablation",
     "calibration",
+    "choosing",
     "coverage",
     "few_rows",
     "hindsight",

@@ -11,6 +11,10 @@ from copriv.entropy import seeded
 from copriv.learner.checkpoint import Checkpoint
 
 ODD_NAMES = ("<script>alert(3)</script>", "\x1b[2J\x1b]0;gone\x07", "x" * 10_000, "\u202eesrever", "{{ 7 * 7 }}")
+_INSERT = (
+    "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer, kind, share) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 NUMBERS, MODELS_KEPT, REFUSED = 10, 200, 50
 
 
@@ -21,7 +25,7 @@ def crowded_run(folder: Path, owners: int, meetings: int) -> Path:
     Checkpoint.create(folder / "checkpoint.sqlite", run="run", terms="t", schedule="s").close()
     connection = sqlite3.connect(folder / "checkpoint.sqlite")
     connection.execute("PRAGMA synchronous = OFF")
-    connection.executemany("INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _rows(names, meetings))
+    connection.executemany(_INSERT, _rows(names, meetings))
     connection.commit()
     connection.close()
     spent = [{"owner": name, "promised": 1.0, "delta": 0.0, "epsilon": 0.4, "records": 100} for name in names]

@@ -66,17 +66,14 @@ def _taken(bench: Bench, epsilon: float, seed: int) -> Entry:
     """What the plan takes: predicted and measured, both as a share of the target that is explained."""
     taken = bench.choose(epsilon).taken
     joint = bench.train(bench.features(taken.spec), epsilon, seed)
-    losses = np.asarray(taken.predicted_losses)
-    spread = float(np.std(losses, ddof=1) / np.sqrt(losses.size) / losses.mean())
-    predicted = taken.predicted.explained or 0.0
     return {
         "features": "auto",
         "took": str(taken.spec),
         "rule": joint.rule,
         "loss": joint.loss,
         "figure": joint.figure,
-        "predicted": predicted,
-        "error": spread * (1 - predicted),
+        "predicted": taken.predicted.explained or 0.0,
+        "error": float(np.hypot(taken.error or 0.0, joint.error)),
         "measured": joint.explained,
     }
 

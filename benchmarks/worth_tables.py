@@ -146,10 +146,10 @@ def divide(table: Table, seed: int) -> Split | None:
     return Split(table, rest, rows.head(aside), fewest.target)
 
 
-def rivals(split: Split, count: int | None) -> dict[str, float]:
-    """What one-hot ridge and boosting reach on so many public rows; on all rows if none is said."""
-    rows = split.rest if count is None else split.public(count)
-    read = PublicRows(rows, split.table.choice).cells
+def rivals(split: Split, public: PublicRows | None = None) -> dict[str, float]:
+    """What one-hot ridge and boosting reach on some public rows; on all rows if none are given."""
+    read = (public or PublicRows(split.rest, split.table.choice)).cells
+    rows = split.rest if public is None else public.rows
     new = read_values(split.held_out, read.columns)
     targets = split.targets_of(rows)
     cells, held_out = read.cells, type(read)(read.columns, new, np.zeros(len(new)), read.target, ()).cells

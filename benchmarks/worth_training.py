@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,8 @@ from copriv.planning.training_plan import plan_candidate
 from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.commitment import Commitment
+from copriv.records.cells import read_values
+from copriv.records.dictionary import Dictionary, bound_rows, usable_records
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import Intake, OwnerSample
@@ -46,8 +49,8 @@ class Features:
 class Joint:
     """Figures of a trained model on the rows that are held out, and its mean loss there.
 
-    `explained` is of targets held to the bounds of the dictionary, as a plan predicts it; the others are of those that
-    are the same for every model.
+    `explained` is of targets held to the bounds of the dictionary, as a plan predicts it, `error` its standard error as
+    the rows that are held out leave it; the others are of those that are the same for every model.
     """
 
     rule: str
@@ -56,6 +59,7 @@ class Joint:
     figure: float
     loss: float
     explained: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,28 @@ class Bench:
 
     def choose(self, epsilon: float) -> FeatureChoice:
         """What the plan would take."""
-        return self.contest.choose(self.sizes, self.wishes(epsilon))
+        return self.contest.pick(self.sizes, self.wishes(epsilon))
+
+    @cached_property
+    def read(self) -> tuple[FloatArray, FloatArray]:
+        """What the columns of cells read of the owners' rows, one owner after another, and of those held out."""
+        columns = self.rows.cells.columns
+        return read_values(pl.concat(self.blocks), columns), read_values(self.split.held_out, columns)
 
     def features(self, spec: FeatureSpec) -> Features:
         """Everybody's records."""
         fitted = self.rows.fit(spec)
-        read = fitted.dictionary.records_of
-        owners = tuple(Sample.of_rows(*read(block)) for block in self.blocks)
-        return Features(fitted, owners, fitted.dictionary.features_of(self.split.held_out))
+        dictionary = fitted.dictionary
+        if dictionary.columns != self.rows.cells.columns:
+            owners = tuple(Sample.of_rows(*dictionary.records_of(block)) for block in self.blocks)
+            return Features(fitted, owners, dictionary.features_of(self.split.held_out))
+        private, held_out = (
+            bound_rows(dictionary.scores_of(values), dictionary.length, dictionary.intercept) for values in self.read
+        )
+        rows, targets = usable_records(private, dictionary.targets_of(pl.concat(self.blocks)))
+        ends = np.cumsum((0, *self.sizes))
+        owners = tuple(Sample.of_rows(rows[start:end], targets[start:end]) for start, end in pairwise(ends.tolist()))
+        return Features(fitted, owners, held_out)
 
     def train(self, features: Features, epsilon: float, seed: int, rule: str = "auto") -> Joint:
         """Plan for these features, and train with simulated noise."""
@@ -114,8 +132,15 @@ class Bench:
             theta = study.rule.model(iteration.state)
         figure, loss = self.judge(features, theta)
         targets = dictionary.targets_of(self.split.held_out)
-        told = metrics_of_margins(dictionary.target, features.held_out @ theta, targets).explained or 0.0
-        return Joint(study.terms.rule, dictionary.parameters, study.predicted, figure, loss, told)
+        told, error = self._explained(dictionary, features.held_out @ theta, targets)
+        return Joint(study.terms.rule, dictionary.parameters, study.predicted, figure, loss, told, error)
+
+    def _explained(self, dictionary: Dictionary, margins: FloatArray, targets: FloatArray) -> tuple[float, float]:
+        """R², or of labels the log-loss explained, and its standard error."""
+        found = metrics_of_margins(dictionary.target, margins, targets).explained or 0.0
+        labels = self.split.table.labels
+        losses = np.logaddexp(0, -targets * margins) if labels else (margins - targets) ** 2
+        return found, float(losses.std(ddof=1) / np.sqrt(losses.size) / losses.mean()) * (1 - found)
 
     def public_model(self, features: Features) -> tuple[float, float]:
         """Figure and loss of the public rows alone in the same features, with the ridge that they want."""

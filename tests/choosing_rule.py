@@ -89,3 +89,52 @@ ENTRY = RuleEntry(
     shares=SHARES,
     kinds=KINDS,
 )
+
+
+FINER = REST - LOOK
+
+
+class RefiningRule(ChoosingRule):
+    """Makes its first answer finer before it asks once more: the finer answer takes the place of the first."""
+
+    name = "refining"
+
+    def ask(self, state, owner):
+        zero = np.zeros(self.parameters)
+        steps = (
+            Ask(zero, "gradient", LOOK),
+            Ask(zero, "second_moments", SQUARES),
+            Ask(zero, "gradient", FINER, LOOK),
+            Ask(self.model(state), "gradient", LOOK),
+        )
+        return steps[int(state[owner, 0])] if state[owner, 0] < len(steps) else None
+
+    def learn(self, state, owner, answer, ask):
+        after = state.copy()
+        row = after[owner]
+        row[0] += 1
+        gradient = slice(1, 1 + self.parameters)
+        if ask.kind == "second_moments":
+            row[1 + self.parameters :] = answer
+        elif row[0] <= len(("look", "squares", "finer")):
+            row[gradient] = answer
+        else:
+            at_zero = answer - 2 * self._matrix(row) @ ask.theta
+            row[gradient] = (REST * row[gradient] + LOOK * at_zero) / (LOOK + REST)
+        return after
+
+
+def build_refining(terms, owners, noise, public):
+    return RefiningRule(terms.parameters, owners.records, noise.norm, terms.regularization, terms.limit)
+
+
+REFINING = RuleEntry(
+    "refining",
+    build_refining,
+    needs=frozenset({"noise"}),
+    losses=("squared",),
+    answers=4,
+    chooses=True,
+    shares=SHARES,
+    kinds=KINDS,
+)

@@ -1,7 +1,8 @@
 """A small study with a menu: three owners, in this process."""
 
+import msgspec
 import numpy as np
-from tests.choosing_rule import ENTRY, KINDS, SHARES
+from tests.choosing_rule import ENTRY, KINDS, REFINING, SHARES
 
 from copriv.learner.roster import Roster, rule_of
 from copriv.losses.sample import Sample
@@ -23,6 +24,7 @@ DICTIONARY = {"columns": []}
 TERMS = plain_terms(
     rule="choosing", answers=3, shares=SHARES, kinds=KINDS, horizon=9, dictionary=dictionary_digest(DICTIONARY)
 )
+REFINED = msgspec.structs.replace(TERMS, rule="refining", answers=4, horizon=12)
 GUARANTEE = Guarantee.of(1)
 
 
@@ -45,8 +47,9 @@ def make_owner(place, terms=TERMS, guarantee=GUARANTEE, responder=PrivateRespond
 
 
 def rule(terms=TERMS, guarantee=GUARANTEE):
-    """The choosing rule of these owners, as a learner sets it up."""
-    resolve(ENTRY)
+    """The choosing rule of these owners, as a learner sets it up; or the one that makes its first answer finer."""
+    for entry in (ENTRY, REFINING):
+        resolve(entry)
     hellos = (
         Hello(terms.digest(), name, "x", size, guarantee.nano_epsilon, guarantee.delta, "pure", 3)
         for name, size in zip(NAMES, SIZES, strict=True)

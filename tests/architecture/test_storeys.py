@@ -17,6 +17,7 @@ ANSWERS = "Records stay with their owner"
 FIT = "The fit check stays at home"
 TERMINAL = "Nobody but cli and report writes"
 RECORDS = "The learner never sees a record"
+PASSED_ON = "What may be passed on is told without a look"
 # What is planted, where, and the contracts that it breaks.
 PLANTED = {
     "upward": ("rules/paper.py", "from copriv.learner import learner", {STOREYS}),
@@ -31,6 +32,7 @@ PLANTED = {
     "a printing runtime": ("runtime/local.py", "from rich.console import Console", {TERMINAL}),
     "a table at the learner": ("learner/learner.py", "import polars", {RECORDS}),
     "records at the learner": ("learner/learner.py", "from copriv.records import table", {RECORDS}),
+    "measured figures in a report": ("report/report_page.py", "from copriv.report import figures", {PASSED_ON}),
 }
 
 

@@ -8,7 +8,8 @@ started again with the same command; the broker is started again by the learner.
 - every answer that an owner has given was absorbed, and absorbed once: nothing is lost or doubled;
 - the answers in the ledgers, absorbed in one process in the order of the log, give the learner's model, bit for bit.
 
-With `--menu` the learner chooses from a menu: unequal shares of the owners' budgets, and two kinds of answers.
+With `--menu` the learner chooses from a menu: unequal shares of the owners' budgets, two kinds of answers, and answers
+that are made finer later. No owner tells a level that was not paid for.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +37,8 @@ from copriv.transport.broker import running
 
 HERE = Path(__file__).resolve().parent
 COPRIV = Path(sys.executable).parent / "copriv"
-# A rule of another package, which chooses from a menu; each owner answers it 38 times.
-OUTSIDE, MENU_RULE, MENU_ANSWERS = HERE.parent / "outside", "nibbling", 38
+# A rule of another package, which chooses from a menu and makes answers finer; each owner answers it 36 times.
+OUTSIDE, MENU_RULE, MENU_ANSWERS = HERE.parent / "outside", "nibbling", 36
 OWNERS = 4
 PATIENCE = 900.0
 
@@ -170,6 +172,7 @@ def findings(world):
         wrong.append("an answer was absorbed twice")
     given = {(name, query) for name, found in answers.items() for query in found}
     wrong += [f"the answer of {name} to {query} was paid for and lost" for name, query in sorted(given - set(used))]
+    wrong += [f"{name} made {query} finer, and not from what was sealed" for name, query in _unsealed(world, log)]
     for name, home in world.homes.items():
         charged, budget = replay.charges_of(home)
         cap = OwnerWorkspace(home).enrollment.answers
@@ -183,6 +186,17 @@ def findings(world):
     else:
         wrong.append("there is no model")
     return wrong
+
+
+def _unsealed(world, log):
+    """Finer answers that were not sealed with the answer before, to the same question."""
+    for name, home in world.homes.items():
+        stored = replay.stored_in(home)
+        asked = [entry for entry in log if (entry.owner, entry.outcome, entry.kind) == (name, "answer", "gradient")]
+        for former, entry in pairwise(asked):
+            sealed = [each.numbers for each in stored[former.query].finer if each.share == entry.level]
+            if entry.before and np.asarray(stored[entry.query].values).tobytes() not in sealed:
+                yield name, entry.query
 
 
 def _copriv(*words):

@@ -6,7 +6,6 @@ Whatever the network did, the model must be the one that the recorded meetings a
 import json
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from copriv.learner.checkpoint import Checkpoint
@@ -17,6 +16,7 @@ from copriv.owner.ledger_opening import begin
 from copriv.owner.ledger_state import Answered, Charge
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
+from copriv.owner.payload import unpack
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace, prepare
 from copriv.protocol.commitment import commitment_of
@@ -75,13 +75,18 @@ def _silent(home):
 
 
 def _answers(home):
-    """Every answer in an owner's ledger, by the id of its query; the ledger is verified first."""
+    """Every answer in an owner's ledger, by the id of its query."""
+    return {query: payload.values for query, payload in stored_in(home).items()}
+
+
+def stored_in(home):
+    """All that an owner's ledger keeps of its answers, by the id of the query; the ledger is verified first."""
     ledger = SqliteLedger(Path(OwnerWorkspace(home).enrollment.ledger))
     ledger.verify()
     found = {}
     for entry in ledger.entries():
         if isinstance(entry.body, Answered):
-            found[entry.body.query] = msgspec.msgpack.decode(ledger._payload(entry.body.query))[0]
+            found[entry.body.query] = unpack(ledger.answer_to(entry.body.query))
     ledger.close()
     return found
 

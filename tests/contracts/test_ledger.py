@@ -153,6 +153,18 @@ def test_there_is_one_answer_to_one_charged_query(ledger):
     assert reserve(ledger).payload == b"answer"
 
 
+def test_the_newest_answer_to_a_question_is_found_under_whatever_id(ledger):
+    assert ledger.stored_answer("?") is None
+    reserve(ledger)
+    assert ledger.stored_answer("?") is None
+    ledger.store("q", b"answer")
+    reserve(ledger, "again")
+    assert ledger.stored_answer("?") == b"answer"
+    ledger.store("again", b"newer")
+    assert ledger.stored_answer("?") == b"newer"
+    assert ledger.stored_answer("another") is None
+
+
 def test_currencies_are_not_mixed(ledger):
     with pytest.raises(LedgerRefusal, match="rho"):
         reserve(ledger, charge=Amount(1, "rho"))

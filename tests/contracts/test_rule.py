@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.choosing_rule import ENTRY as CHOOSING
-from tests.choosing_rule import REST, ChoosingRule
+from tests.choosing_rule import REFINING, REST, ChoosingRule, RefiningRule
 
 from copriv.rules import registry
 from copriv.rules.averaged import AveragedRule
@@ -214,16 +214,23 @@ class Greedy(ChoosingRule):
         return dataclasses.replace(super().ask(state, owner) or Ask(self.model(state)), share=REST, kind="gradient")
 
 
-def test_a_rule_that_chooses_keeps_the_contract():
-    check_rule(CHOOSING)
+class Unfounded(RefiningRule):
+    def ask(self, state, owner):
+        ask = super().ask(state, owner)
+        return ask if ask is None or not ask.before else dataclasses.replace(ask, theta=np.full(self.parameters, 0.5))
 
 
-@pytest.mark.parametrize("twin", [OffTheMenu, Greedy])
-def test_a_rule_that_leaves_its_menu_is_caught(twin):
+@pytest.mark.parametrize("entry", [CHOOSING, REFINING], ids=lambda entry: entry.name)
+def test_a_rule_that_chooses_keeps_the_contract(entry):
+    check_rule(entry)
+
+
+@pytest.mark.parametrize(("twin", "entry"), [(OffTheMenu, CHOOSING), (Greedy, CHOOSING), (Unfounded, REFINING)])
+def test_a_rule_that_leaves_its_menu_is_caught(twin, entry):
     def build(terms, owners, noise, public):
         return twin(terms.parameters, owners.records, noise.norm, terms.regularization, terms.limit)
 
-    results = {result.name: result for result in examine_rule(dataclasses.replace(CHOOSING, build=build))}
+    results = {result.name: result for result in examine_rule(dataclasses.replace(entry, build=build))}
     assert not results["menu"].passed
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 import pytest
-from tests.choosing_rule import ENTRY, KINDS, SHARES
+from tests.choosing_rule import KINDS, REFINING, SHARES
 
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Session, train, train_live
@@ -151,17 +151,17 @@ def test_a_loss_is_a_paid_query_of_its_own(carry):
 @pytest.fixture(params=[in_process, over_nats], ids=["in-process", "nats"])
 def carry_menu(request, tmp_path):
     """Opens a transport to three owners whose terms have a menu."""
-    terms = msgspec.structs.replace(TERMS, rule="choosing", answers=3, shares=SHARES, kinds=KINDS, clip=10.0)
-    return terms, lambda: request.param(tmp_path, terms, 3)
+    terms = msgspec.structs.replace(TERMS, rule="refining", answers=4, shares=SHARES, kinds=KINDS, clip=10.0)
+    return terms, lambda: request.param(tmp_path, terms, 4)
 
 
 def test_a_menu_travels(carry_menu):
-    resolve(ENTRY)
+    resolve(REFINING)
     terms, carry = carry_menu
-    commitments = [make_owner(place, terms, 3).commitment for place in range(3)]
+    commitments = [make_owner(place, terms, 4).commitment for place in range(3)]
     rule = rule_of(terms, roster_of(terms), NoiseModel.of(commitments, None))
     with carry() as transport:
-        meetings = in_rounds((4, 4, 4), np.random.default_rng(2)).meetings
+        meetings = in_rounds((5, 5, 5), np.random.default_rng(2)).meetings
         *_, last = train(Session(rule, NAMES, terms.digest(), "run"), meetings, transport)
         wrong = Query("other", terms.digest(), "north", (0.0,) * 5, None, "gradient", 16)
         assert transport.ask(wrong).reason == "terms"

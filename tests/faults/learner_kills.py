@@ -1,7 +1,8 @@
 """Kill a learner, start it again from its checkpoint, and compare its model with one replay of the stored answers.
 
 In half of the runs the owners live and die with the learner, in the other half they live elsewhere and the outside is
-the wire: it may lose a query or a reply. Half of the runs have a menu, from which the learner chooses kind and share;
+the wire: it may lose a query or a reply. Half of the runs have a menu, from which the learner chooses kind and share,
+and on which it makes an answer finer;
 there the last meetings pass, because nothing is left to ask. Whatever the moment of death: the model is to the last bit
 what the stored answers give when each is applied once, every question is charged once at its own price, and a run never
 goes backwards.
@@ -32,7 +33,7 @@ from copriv.schedule.trace import Trace
 ANY_MOMENT = "any moment"
 ON_THE_WIRE = ("query lost", "reply lost")
 MEETINGS = world.TERMS.horizon
-ROUNDS = 4
+ROUNDS = 5
 
 
 @dataclass
@@ -181,7 +182,7 @@ def compare(run):
 
 
 def rule_of(run):
-    return world.CHOOSING if run.menu else world.RULE
+    return world.REFINING if run.menu else world.RULE
 
 
 def _read(path):
@@ -202,8 +203,9 @@ def replay(run, answers):
         ask = next_ask(rule, state, meeting.owner)
         if ask is None:
             continue
-        asked[f"{run.name}:{number}"] = (world.NAMES[meeting.owner], (ask.kind, ask.share))
+        asked[f"{run.name}:{number}"] = (world.NAMES[meeting.owner], (ask.kind, ask.share, ask.before))
         chosen = f"{terms}:{ask.kind}:{ask.share}" if run.menu else terms
+        chosen += f":{ask.before}" if ask.before else ""
         question, values = answers.get(f"{run.name}:{number}", (None, None))
         if question != hashlib.sha256(chosen.encode() + ask.theta.tobytes()).hexdigest():
             return None, asked

@@ -44,7 +44,7 @@ class Elsewhere:
 
 def learn(channel, folder, run, life, *, elsewhere, menu=False, place=None, countdown=1, twin=None):
     """One life of a run; it ends when the schedule does, or earlier."""
-    fuse, rule, folder = Fuse(place, countdown), world.CHOOSING if menu else world.RULE, Path(folder)
+    fuse, rule, folder = Fuse(place, countdown), world.REFINING if menu else world.RULE, Path(folder)
     terms = world.MENU if menu else world.TERMS
     checkpoints._connect = fuse.connecting(checkpoints._connect)
     checkpoint = checkpoints.Checkpoint(folder / "checkpoint.sqlite")

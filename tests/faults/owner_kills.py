@@ -1,9 +1,9 @@
 """Kill an owner, start it again on the same ledger, and compare what the world outside heard with what the ledger says.
 
 The outside repeats whatever was not answered under its id, and now and then something that was. Every other owner has a
-menu: it is asked for unequal shares of its budget and for both kinds of answers. Whatever the moment of death: no
-answer without a charge, none at another price than its own, no two answers to one id, no more spending than budget, and
-no damage.
+menu: it is asked for unequal shares of its budget, for both kinds of answers, and to make answers finer that it gave in
+an earlier life. Whatever the moment of death: no answer without a charge, none at another price than its own, no two
+answers to one id, no more spending than budget, no damage; and a finer answer is the one sealed with the first.
 """
 
 import shutil
@@ -14,6 +14,7 @@ from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import world
 from fork_server import KILLED
 from owner_life import PLACES
@@ -21,6 +22,7 @@ from toll import Toll
 
 from copriv.errors import CoprivError, LedgerFailure
 from copriv.owner.entries import Charge
+from copriv.owner.payload import unpack
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_reply
@@ -28,6 +30,8 @@ from copriv.protocol.wire import decode_reply
 ANY_MOMENT = "any moment"
 LIVES_AFTER_THE_END = 4
 MOST_QUERIES_A_LIFE = 6
+# Twins that only a menu brings out.
+WITH_MENU = ("cheap", "redrawing")
 
 
 class Outside:
@@ -50,11 +54,23 @@ class Outside:
             self.repeats += 1
         else:
             name = f"q{len(self.models)}"
-            self.models[name] = self.generator.uniform(-1, 1, size=world.TERMS.parameters).tolist()
-            self.choices[name] = world.any_choice(self.generator, self.menu)
+            self.models[name], self.choices[name] = self._finer() or self._new()
             self.open.append(name)
         self.messages += 1
         return world.make_query(name, self.models[name], self.receipt, choice=self.choices[name])
+
+    def _new(self):
+        model = self.generator.uniform(-1, 1, size=world.TERMS.parameters).tolist()
+        return model, world.any_choice(self.generator, self.menu)
+
+    def _finer(self):
+        """Half of the time, a question that was answered before, at a finer level; not all have one."""
+        told = [name for name in sorted(self.heard) if self.menu and self.choices[name][0] == "gradient"]
+        if not told or self.generator.random() < 0.5:
+            return None
+        name = told[self.generator.integers(len(told))]
+        choice = world.finer_choice(self.generator, self.choices[name])
+        return choice and (self.models[name], choice)
 
     def hear(self, data):
         reply = decode_reply(data)
@@ -75,7 +91,8 @@ def torment(fork_server, folder, generator, kills, *, twin=None, tell=lambda: No
     for number in range(kills):
         ledger = folder / f"owner-{number}.sqlite"
         world.make_ledger(ledger)
-        _torment_one(fork_server, ledger, Outside(generator, menu=number % 2 == 1), places, kills, twin, toll, tell)
+        menu = number % 2 == 1 or twin in WITH_MENU
+        _torment_one(fork_server, ledger, Outside(generator, menu), places, kills, twin, toll, tell)
         if toll.faults >= kills or toll.violations:
             return toll
     return toll
@@ -99,6 +116,7 @@ def _torment_one(fork_server, ledger, outside, places, kills, twin, toll, tell):
         messages=outside.messages,
         repeats=outside.repeats,
         answers=sum(map(len, outside.heard.values())),
+        finer=sum(outside.choices[name][2] > 0 for name in outside.heard),
         shown_alone=outside.shown_alone,
         refused_alone=outside.refused_alone,
     )
@@ -196,8 +214,22 @@ def _compare(ledger, outside):
     yield from _compare_prices(charges, outside)
     if set(charges) - set(outside.heard) - set(outside.open):
         yield "a charge for what was refused"
-    if len(outside.heard) > world.ANSWERS:
+    yield from _compare_levels(ledger, outside)
+    if not outside.menu and len(outside.heard) > world.ANSWERS:
         yield f"{len(outside.heard)} answers from a budget of {world.ANSWERS}"
+
+
+def _compare_levels(ledger, outside):
+    """Every finer answer was sealed with a coarser one to the same question."""
+    for name, replies in outside.heard.items():
+        _, share, before = outside.choices[name]
+        if before == 0:
+            continue
+        formers = [other for other in outside.heard if outside.models[other] == outside.models[name]]
+        sealed = [each for former in formers for each in unpack(ledger.answer_to(former)).finer]
+        values = [each.numbers for each in sealed if each.share == before + share]
+        if any(np.array(decode_reply(data).values).tobytes() not in values for data in replies):
+            yield f"{name} is finer than what was answered before, and was not sealed with it"
 
 
 def _compare_prices(charges, outside):

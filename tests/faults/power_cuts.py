@@ -14,8 +14,9 @@ from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_query, decode_reply
 
 CUTS_A_RECORDING = 20
-# What an owner with a menu is asked in each of three sessions: 84 per cent of its budget.
-SOME = [("gradient", 5), ("second_moments", 15), ("gradient", 5), ("second_moments", 3)]
+# What an owner with a menu is asked in each of three sessions: 84 per cent of its budget. The second answer makes the
+# first one finer, at the same model.
+SOME = [("gradient", 3, 0), ("gradient", 2, 3), ("second_moments", 15, 0), ("gradient", 5, 0), ("second_moments", 3, 0)]
 SYNCHRONOUS = {None: "FULL", "off": "OFF"}
 
 
@@ -49,8 +50,10 @@ def record(path, generator, twin, *, menu=False):
 
 
 def _serve(owner, session, receipt, log, generator):
+    theta = None
     for number, choice in enumerate(SOME if owner.commitment.menu else [world.NO_CHOICE] * (world.ANSWERS // 3)):
-        query = world.make_query(f"s{session}:{number}", generator.uniform(-1, 1, size=4), receipt, choice=choice)
+        theta = theta if choice[2] else generator.uniform(-1, 1, size=4)
+        query = world.make_query(f"s{session}:{number}", theta, receipt, choice=choice)
         reply = owner.handle(query)
         log.append(power.Sent(query, reply))
         receipt = decode_reply(reply).receipt
@@ -74,7 +77,7 @@ def _cut_once(log, before, generator, toll, *, menu):
 def _compare(ledger, sent, *, menu):
     """What was sent is charged and comes back the same, and life goes on."""
     owner, charged = world.make_owner(ledger, menu=menu), dict(ledger.state().queries)
-    going_on = world.make_query("next", choice=("gradient", world.SHARES[0]) if menu else world.NO_CHOICE)
+    going_on = world.make_query("next", choice=("gradient", world.SHARES[0], 0) if menu else world.NO_CHOICE)
     for event in sent:
         name = decode_query(event.query).id
         if name not in charged:

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 
+import numpy as np
 import pytest
 import world
 
+from copriv.owner.payload import unpack
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.messages import Answer
 from copriv.protocol.wire import decode_reply
@@ -20,16 +22,22 @@ def path(tmp_path):
     return world.make_ledger(tmp_path / "ledger.sqlite")
 
 
-@pytest.fixture
-def processes(fork_server, path):
-    """Owner processes over one ledger, ready to answer."""
-    lives = [fork_server.start("owner_life:serve", ledger=str(path)) for _ in range(RACERS)]
+@contextmanager
+def _serving(fork_server, path, *, menu):
+    lives = [fork_server.start("owner_life:serve", ledger=str(path), menu=menu) for _ in range(RACERS)]
     for life in lives:
         assert life.receive() == b"ready"
     yield lives
     for life in lives:
         life.kill()
         life.end()
+
+
+@pytest.fixture
+def processes(fork_server, path):
+    """Owner processes over one ledger, ready to answer."""
+    with _serving(fork_server, path, menu=False) as lives:
+        yield lives
 
 
 def _race(lives, queries):
@@ -69,6 +77,36 @@ def test_four_processes_asked_the_same_say_the_same(processes, path):
     assert {len(replies) for replies in heard.values()} == {1}
     assert len(_answered(heard)) == QUERIES
     _require_spent(path, _answered(heard))
+
+
+def test_four_processes_that_make_one_answer_finer_never_tell_more_than_was_paid(fork_server, path):
+    """One stack: whoever is first, and whatever is asked at once, each answer is a level of it at its own price."""
+    first = world.make_query("first", choice=("gradient", 3, 0))
+    steps = [(5, 3), (15, 3), (20, 3), (15, 5), (20, 5), (20, 15)]
+    with _serving(fork_server, path, menu=True) as lives:
+        assert len(_race(lives, [[first]] * RACERS)["first"]) == 1
+        for round_ in range(2):
+            asked = [
+                [
+                    world.make_query(f"{racer}:{round_}:{level}:{before}", choice=("gradient", level - before, before))
+                    for level, before in steps[racer % 2 :: 2]
+                ]
+                for racer in range(RACERS)
+            ]
+            heard = _race(lives, asked)
+    with closing(SqliteLedger(path)) as ledger:
+        ledger.verify()
+        sealed = {each.share: np.frombuffer(each.numbers).tolist() for each in unpack(ledger.answer_to("first")).finer}
+        book, answered = ledger.state(), [name for name, asked in ledger.state().queries.items() if asked.answer]
+        told = {name: unpack(ledger.answer_to(name)) for name in answered}
+    assert _answered(heard) <= set(answered)
+    levels = {payload.share + payload.before for payload in told.values()}
+    for name, payload in told.items():
+        if name != "first":
+            assert list(payload.values) == sealed[payload.share + payload.before]
+            assert book.queries[name].price.nano == world.price(("gradient", payload.share, payload.before))
+    assert world.price(("gradient", max(levels), 0)) <= book.spent <= book.budget.nano
+    assert len(levels) > 1
 
 
 def test_four_learners_of_one_owner_process_get_exactly_the_budgeted_answers(path):

@@ -2,17 +2,22 @@
 
 Owners: `late` sends first and charges afterwards; `forgetful` charges but keeps no answer; `tardy` charges, sends, and
 only then keeps the answer; `adrift` leaves in the log what belongs into the main file; `cheap` charges the smallest
-share of the menu, whatever is asked. Learners: `hasty` saves its
-checkpoint before it applies an answer; `double` saves state and position in two steps; `fresh` asks under a new id
-after every restart. Disks: `off` does not wait for them.
+share of the menu, whatever is asked; `redrawing` makes answers finer with fresh noise, for the difference. Learners:
+`hasty` saves its checkpoint before it applies an answer; `double` saves state and position in two steps; `fresh` asks
+under a new id after every restart. Disks: `off` does not wait for them.
 """
 
 from dataclasses import replace
 
+import msgspec
+import numpy as np
 import world
 
 from copriv.entropy import token
+from copriv.owner.payload import pack, unpack
+from copriv.privacy.exact import PrivateVector
 from copriv.privacy.guarantee import Amount
+from copriv.privacy.laplace import Laplace
 
 
 class Twin:
@@ -26,6 +31,12 @@ class Twin:
 
     def settle(self):
         self.ledger.settle()
+
+    def state(self):
+        return self.ledger.state()
+
+    def stored_answer(self, question):
+        return self.ledger.stored_answer(question)
 
     def witnesses(self, receipt):
         return self.ledger.witnesses(receipt)
@@ -74,14 +85,35 @@ class Adrift(Twin):
 
 class Cheap(Twin):
     def reserve(self, query, question, amount, *account):
-        cheapest = min(world.price(("gradient", share)) for share in world.SHARES)
+        cheapest = min(world.price(("gradient", share, 0)) for share in world.SHARES)
         return self.ledger.reserve(query, question, Amount(min(amount.nano, cheapest), amount.measure), *account)
 
     def store(self, query, payload):
         return self.ledger.store(query, payload)
 
 
-OWNERS = {"adrift": Adrift, "cheap": Cheap, "late": Late, "forgetful": Forgetful, "tardy": Tardy}
+class Redrawing(Twin):
+    def store(self, query, payload):
+        return self.ledger.store(query, payload)
+
+    def stored_answer(self, question):
+        stored = self.ledger.stored_answer(question)
+        return stored and pack(msgspec.structs.replace(found := unpack(stored), finer=tuple(map(_drawn, found.finer))))
+
+
+def _drawn(sealed):
+    values = Laplace(sealed.scale).release(PrivateVector(np.frombuffer(sealed.numbers)))
+    return msgspec.structs.replace(sealed, numbers=values.tobytes())
+
+
+OWNERS = {
+    "adrift": Adrift,
+    "cheap": Cheap,
+    "late": Late,
+    "forgetful": Forgetful,
+    "redrawing": Redrawing,
+    "tardy": Tardy,
+}
 LEARNERS = ("hasty", "double", "fresh")
 DISKS = ("off",)
 

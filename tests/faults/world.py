@@ -1,6 +1,6 @@
 """A small study that the fault harness breaks again and again: three owners, four parameters, real noise.
 
-And the same with a menu: answers of unequal price and kind, which the learner chooses.
+And the same with a menu: answers of unequal price and kind, which the learner chooses and makes finer later.
 """
 
 import sys
@@ -23,7 +23,7 @@ from copriv.rules.paper import PaperRule
 from copriv.vectors import Norm
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from tests.choosing_rule import KINDS, LOOK, REST, SQUARES, ChoosingRule
+from tests.choosing_rule import KINDS, LOOK, REST, SQUARES, RefiningRule
 
 NAMES = ("north", "south", "west")
 RECORDS = 30
@@ -32,9 +32,9 @@ GUARANTEE = Guarantee.of(1)
 TERMS = plain_terms(horizon=36)
 RULE = PaperRule(TERMS.parameters, (RECORDS,) * 3, (1 / 3,) * 3, TERMS.step, TERMS.regularization, TERMS.limit)
 SHARES = (3, 5, SQUARES, LOOK, REST)
-MENU = plain_terms(rule="choosing", answers=3, shares=SHARES, kinds=KINDS)
-CHOOSING = ChoosingRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
-NO_CHOICE = ("gradient", 0)
+MENU = plain_terms(rule="refining", answers=4, shares=SHARES, kinds=KINDS)
+REFINING = RefiningRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
+NO_CHOICE = ("gradient", 0, 0)
 
 
 @lru_cache
@@ -51,15 +51,22 @@ def commitment(answers=ANSWERS, menu=False):
 
 
 def price(choice):
-    """What an answer costs: by its kind and share, or without a menu always the same."""
+    """What an answer costs: by its kind, share and level before, or without a menu always the same."""
     return commitment(menu=choice != NO_CHOICE).part(*choice).calibration.charge.nano
 
 
 def any_choice(generator, menu):
-    """What a learner may ask for."""
+    """What a learner may ask for; with a menu rather little than much, so that something is left for the next."""
     if not menu:
         return NO_CHOICE
-    return KINDS[generator.integers(2)], SHARES[generator.integers(len(SHARES))]
+    return KINDS[generator.integers(2)], SHARES[generator.integers(len(SHARES), size=3).min()], 0
+
+
+def finer_choice(generator, choice):
+    """What makes an answer finer, by a level or two; None if nothing does."""
+    kind, share, before = choice
+    finer = [level for level in SHARES if level > before + share][:2]
+    return (kind, int(generator.choice(finer)) - before - share, before + share) if finer else None
 
 
 def genesis_of(name, guarantee=GUARANTEE):
@@ -79,13 +86,15 @@ def make_owner(ledger, name=NAMES[0], answers=ANSWERS, menu=False):
 
 
 def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[0], choice=NO_CHOICE):
-    kind, share = choice
+    kind, share, before = choice
     terms, asked = MENU if share else TERMS, (0.0,) * len(theta) if kind == "second_moments" else theta
-    return encode(Query(name, terms.digest(), owner, tuple(map(float, asked)), receipt, kind, share))
+    return encode(Query(name, terms.digest(), owner, tuple(map(float, asked)), receipt, kind, share, before))
 
 
 def warm():
     """Everything a life needs, loaded before the first fork."""
     for name in NAMES:
         PrivateResponder(sample_of(name), commitment()).respond(np.zeros(TERMS.parameters))
-        PrivateResponder(sample_of(name), commitment(menu=True)).respond(np.zeros(4), "second_moments", SQUARES)
+        with_menu = PrivateResponder(sample_of(name), commitment(menu=True))
+        with_menu.respond(np.zeros(4), "second_moments", SQUARES)
+        with_menu.respond_levels(np.zeros(4), commitment(menu=True).levels("gradient", SHARES[0]))

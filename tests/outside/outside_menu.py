@@ -1,6 +1,8 @@
-"""Nibbling steps: many small questions from a menu, gradients and second moments in turn, until 95 per cent are asked.
+"""Nibbling steps: many small questions from a menu, until 60 per cent are asked.
 
-The trace of the second moments sets how long a step is.
+Second moments and gradients in turn. Every gradient is asked for at 2 per cent first and made finer by one at the same
+model when the owner is met again: the finer answer is the one that counts. The trace of the second moments sets how
+long a step is.
 """
 
 from dataclasses import dataclass
@@ -10,8 +12,9 @@ import numpy as np
 from copriv.rules.entry import RuleEntry
 from copriv.rules.rule import Ask
 
-TURNS = (("second_moments", 2), ("gradient", 3))
-MOST = 38
+COARSE, FINER = 2, 1
+TURNS = 3
+MOST = 36
 
 
 @dataclass(frozen=True)
@@ -22,27 +25,36 @@ class NibblingRule:
     name = "nibbling"
 
     def begin(self):
-        """How often each owner answered, the trace of each, and the model."""
-        return np.concatenate([np.zeros(len(self.records)), np.ones(len(self.records)), np.zeros(self.parameters)])
+        """A row an owner: how often it answered, its trace, where it was asked; and the model in the last row."""
+        state = np.zeros((len(self.records) + 1, 2 + self.parameters))
+        state[:-1, 1] = 1
+        return state
 
     def ask(self, state, owner):
-        kind, share = TURNS[int(state[owner]) % 2]
-        theta = self.model(state) if kind == "gradient" else np.zeros(self.parameters)
-        return Ask(theta, kind, share) if state[owner] < MOST else None
+        turn = int(state[owner, 0]) % TURNS
+        if state[owner, 0] >= MOST:
+            return None
+        if turn == 0:
+            return Ask(np.zeros(self.parameters), "second_moments", COARSE)
+        if turn == 1:
+            return Ask(self.model(state), "gradient", COARSE)
+        return Ask(state[owner, 2:].copy(), "gradient", FINER, COARSE)
 
     def learn(self, state, owner, answer, ask):
-        after, owners = state.copy(), len(self.records)
-        after[owner] += 1
+        after = state.copy()
+        after[owner, 0] += 1
         if ask.kind == "second_moments":
-            after[owners + owner] = min(max(float(answer[: self.parameters].sum()), 0.5), 2.0)
+            after[owner, 1] = min(max(float(answer[: self.parameters].sum()), 0.5), 2.0)
+        elif ask.level == COARSE:
+            after[owner, 2:] = ask.theta
         else:
             weight = self.records[owner] / sum(self.records)
-            moved = after[2 * owners :] - 0.3 * weight / after[owners + owner] * answer
-            after[2 * owners :] = np.clip(moved, -self.limit, self.limit)
+            moved = after[-1, 2:] - 0.3 * weight / after[owner, 1] * answer
+            after[-1, 2:] = np.clip(moved, -self.limit, self.limit)
         return after
 
     def model(self, state):
-        return state[2 * len(self.records) :].copy()
+        return state[-1, 2:].copy()
 
     def pack(self, state):
         return state.tobytes()
@@ -56,5 +68,5 @@ def build(terms, owners, noise, public):
 
 
 RULE = RuleEntry(
-    "nibbling", build, answers=40, chooses=True, shares=(2, 3), kinds=("gradient", "second_moments"), clip=1.0
+    "nibbling", build, answers=36, chooses=True, shares=(2, 3), kinds=("gradient", "second_moments"), clip=1.0
 )

@@ -78,9 +78,10 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
     return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])
 
 
-def _asked(commitment: Commitment, answer: Answer) -> tuple[str, int]:
-    """Kind and share of what an answer is to, by the record of its release."""
-    for part in commitment.parts:
+def _asked(commitment: Commitment, answer: Answer) -> tuple[str, int, int]:
+    """Kind, share and the level before of what an answer is to, by the record of its release."""
+    steps = (fine.after(coarse) for fine in commitment.menu for coarse in commitment.menu)
+    for part in (*commitment.parts, *filter(None, steps)):
         if describe(answer.id, part.calibration, part.sensitivity) == answer.release:
-            return part.kind, part.share
-    return commitment.main, 0
+            return part.kind, part.share, part.before
+    return commitment.main, 0, 0

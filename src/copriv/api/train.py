@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 import polars as pl
@@ -26,6 +26,9 @@ from copriv.runtime.events import Event, silent
 from copriv.runtime.local_folder import make, require_new
 from copriv.runtime.local_quality import OwnersAtHome
 from copriv.runtime.local_run import Job, begin, run_local
+
+if TYPE_CHECKING:
+    from copriv.api.report import Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +116,19 @@ class Run:
         """The privacy statement as text: what was promised, spent and protected, and what was not."""
         return describe(self.result.statement)
 
+    def report(self) -> Report:
+        """The report that may be passed on, and the one that was measured on records: as text, or to be saved.
+
+        >>> from copriv.api.data import read
+        >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k % 20 / 5 for k in range(600)]}
+        >>> report = train(read(table, target="y", owners=2, features=1), 10, simulate=True).report()
+        >>> "do not pass this on" in report.html, "NOT PRIVATE" in report.internal_html
+        (True, True)
+        """
+        from copriv.api.report import Report
+
+        return Report(self.result)
+
     @property
     def private(self) -> bool:
         """Whether the noise protects anybody; False for a simulation."""
@@ -124,7 +140,7 @@ class Run:
         return None if self.folder is None or not self.private else self.folder / "ledgers"
 
     def save(self, folder: str | Path) -> Path:
-        """Write model.json, the privacy statement, the schedule, the picture and run.json into a new folder.
+        """Write model.json, the privacy statement, the schedule, the reports and run.json into a new folder.
 
         The ledgers stay where they are (`run.ledgers`): a copy of a ledger is none.
 

@@ -13,7 +13,8 @@ from copriv.protocol.terms import Terms
 from copriv.protocol.wire import encode
 
 Errand: TypeAlias = bytes | Literal["restart"]
-Choice: TypeAlias = tuple[Kind, int]
+# Kind, share, and the level that the same question was answered at before.
+Choice: TypeAlias = tuple[Kind, int, int]
 
 _GARBAGE = (b"", b"\xc1", b"\x91" * 2000, b"[/x]\x1b[2J", b"\xff\xfe")
 
@@ -27,7 +28,7 @@ def models(terms: Terms) -> list[tuple[float, ...]]:
 
 
 def brief(terms: Terms, owner: str, choices: Sequence[Choice]) -> list[Errand]:
-    """Every kind of question, at nothing and at a corner of the box; of a menu, at every share."""
+    """Every kind of question, at nothing and at a corner of the box; of a menu, at every share, and once made finer."""
     return [encode(query) for query in _questions(terms, owner, choices) if query.theta in models(terms)[:2]]
 
 
@@ -37,7 +38,7 @@ def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) 
     Args:
         terms: the study's.
         owner: whom to ask.
-        choices: what the terms set a budget aside for: kinds and shares.
+        choices: what the terms set a budget aside for: kinds, shares, and levels before.
         receipt: the one that the owner will have given for its first answer.
     """
     questions = list(_questions(terms, owner, choices))
@@ -63,11 +64,12 @@ def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) 
 
 
 def _questions(terms: Terms, owner: str, choices: Sequence[Choice]) -> Iterator[Query]:
-    for kind, share in choices:
+    for kind, share, before in choices:
         for place, theta in enumerate(models(terms)):
             asked = (0.0,) * len(theta) if kind == "second_moments" else theta
             name = f"{kind}-{share}-{place}" if share else f"{kind}-{place}"
-            yield Query(name, terms.digest(), owner, asked, kind=kind, share=share)
+            name += f"-after-{before}" if before else ""
+            yield Query(name, terms.digest(), owner, asked, kind=kind, share=share, before=before)
 
 
 def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
@@ -85,6 +87,8 @@ def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
     yield changed(first, id="empty", theta=())
     for place, receipt in enumerate(("", "0" * 64, "1:" + "0" * 64, "\x1b[2J", "x" * 3000)):
         yield changed(first, id=f"receipt-{place}", receipt=receipt)
+    for before in (-1, 1, first.share or 10, 1 << 62):
+        yield changed(first, id=f"after-{before}", before=before, theta=other)
     kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments")
     for kind in kinds:
         yield changed(first, kind=kind, theta=other)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO, TypeAlias
 
@@ -32,6 +33,7 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import Commitment
 from copriv.protocol.meeting import Hello, encode_notice
 from copriv.protocol.messages import Answer, Reply
 from copriv.protocol.study_file import StudyFile, read_study
@@ -158,9 +160,18 @@ def _live(
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
     life.rows = np.hstack(list(prepared.sample.each(_rows))).T
-    choices = [(part.kind, part.share) for part in prepared.commitment.parts]
+    choices = choices_of(prepared.commitment)
     hello = _serve(house, life, folder, errands(terms, NAME, choices))
     life.say("statement", house.state(prepared.study, hello, life.replies))
+
+
+def choices_of(commitment: Commitment) -> list[Choice]:
+    """What may be asked for; after its coarsest gradient, what makes that finer by one level."""
+    choices: list[Choice] = [(part.kind, part.share, 0) for part in commitment.parts]
+    levels = commitment.levels("gradient", 0)
+    steps = [fine.after(coarse) for fine, coarse in pairwise(levels)]
+    choices[1:1] = [(step.kind, step.share, step.before) for step in steps[-1:] if step is not None]
+    return choices
 
 
 def _rows(sample: Sample) -> FloatArray:

@@ -2,22 +2,26 @@
 
 Many owners are asked, each for what fits into its budget, kind and share drawn at random: as an adversary would that
 hopes for a choice whose noise is too small. The noise of every choice is measured by itself, as in `transcript`. All
-choices share the level, so that one that is wrong is not hidden among those that are right.
+choices share the level, so that one that is wrong is not hidden among those that are right. Under Laplace noise the
+adversary also has answers made finer, at random: these are choices of their own, and `levels` looks at both together.
 
-Before and after that each owner is asked for more: for shares and kinds that are not on the menu, and for shares that
-do not fit any more. It must refuse all of this, and no refusal may cost anything. There is no chance in that verdict.
+Before and after that each owner is asked for more: for shares and kinds that are not on the menu, for shares that do
+not fit any more, and for finer answers to what it was never asked. It must refuse all of this, and no refusal may cost
+anything. There is no chance in that verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
 import numpy as np
 
 from copriv.audit.claim import Asks, Claim
+from copriv.audit.levels import Steps, levels_verdict, steps_hold
 from copriv.audit.reference import reference_answer, reference_second_moments
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
@@ -35,8 +39,11 @@ from copriv.vectors import FloatArray
 SHARES = (10, 15, 20, 60, 70)
 KINDS: tuple[Asks, ...] = ("gradient", "second_moments")
 _WHOLE = 100
+# How often an earlier answer is made finer where that is possible.
+_REFINING = 0.5
 
-Choice: TypeAlias = tuple[Asks, int]
+# What is asked for, at which level, and whether it makes an earlier answer finer.
+Choice: TypeAlias = tuple[Asks, int, bool]
 MakeOwner: TypeAlias = Callable[[str, Terms, Commitment, Sample, MemoryLedger], Owner]
 
 
@@ -50,8 +57,14 @@ class MenuSubject:
     make_owner: MakeOwner
 
     def choices(self) -> list[Choice]:
-        """Everything on the menu."""
-        return [(kind, share) for kind in KINDS for share in SHARES]
+        """Everything on the menu, and what an answer can be made finer to."""
+        finer: list[Choice] = [("gradient", share, True) for share in SHARES[1:]] if self.has_levels else []
+        return [(kind, share, False) for kind in KINDS for share in SHARES] + finer
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether answers can be made finer."""
+        return self.claim.guarantee.pure
 
     def claim_of(self, choice: Choice) -> Claim:
         """What the guarantee demands of one choice."""
@@ -83,9 +96,13 @@ def menu_terms(claim: Claim) -> Terms:
 
 @dataclass(slots=True)
 class Seen:
-    """What owners did: the noise of every choice, and what they said or charged that they should not have."""
+    """What owners did: the noise of every choice, and what they said or charged that they should not have.
+
+    `steps` has the noise of answers that were made finer beside that of the former ones.
+    """
 
     noise: dict[Choice, list[FloatArray]] = field(default_factory=dict)
+    steps: Steps = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     refusals: int = 0
 
@@ -97,11 +114,15 @@ def audit_menu(
     choices = subject.choices()
     seen, lives = _meet(subject, generator, advance, owners), 1
     readings = _read(subject, seen, FIRST_LEVEL / len(choices))
-    if not all(reading.passed for reading in readings.values()):
+    doubts = not steps_hold(subject.claim, seen.steps, FIRST_LEVEL)
+    if doubts or not all(reading.passed for reading in readings.values()):
         again = _meet(subject, generator, advance, CONFIRMING * owners)
         readings, lives = _read(subject, again, level / FIRST_LEVEL / len(choices)), 1 + CONFIRMING
         seen = replace(again, wrong=seen.wrong + again.wrong, refusals=seen.refusals + again.refusals)
-    return [_noise_verdict(subject, readings, lives * owners, level), _limits_verdict(subject, seen)]
+    found = [_noise_verdict(subject, readings, lives * owners, level), _limits_verdict(subject, seen)]
+    if subject.has_levels:
+        found.insert(1, levels_verdict(subject.claim, seen.steps, level, level / FIRST_LEVEL if doubts else None))
+    return found
 
 
 def _read(subject: MenuSubject, seen: Seen, level: float) -> dict[Choice, Reading]:
@@ -119,40 +140,75 @@ def _meet(subject: MenuSubject, generator: np.random.Generator, advance: Advance
         ledger = MemoryLedger(opening)
         owner = subject.make_owner(NAME, subject.terms, subject.commitment, sample, ledger)
         _ask_for_more(subject, owner, ledger, _WHOLE, seen)
-        left = _ask_what_fits(subject, owner, sample, seen, generator)
+        left = _Interview(subject, owner, sample, seen, generator).ask_what_fits()
         _ask_for_more(subject, owner, ledger, left, seen)
         advance(1)
     return seen
 
 
-def _ask_what_fits(
-    subject: MenuSubject, owner: Owner, sample: Sample, seen: Seen, generator: np.random.Generator
-) -> int:
-    """Ask for random choices until none fits; the shares that are left."""
-    left, number = _WHOLE, 0
-    while fitting := [choice for choice in subject.choices() if choice[1] <= left]:
-        kind, share = fitting[generator.integers(len(fitting))]
-        left, number = left - share, number + 1
-        theta = np.zeros(subject.claim.parameters)
+@dataclass(slots=True)
+class _Interview:
+    """One owner, asked at random for what fits; `told` has level and noise of the newest answer at every model."""
+
+    subject: MenuSubject
+    owner: Owner
+    sample: Sample
+    seen: Seen
+    generator: np.random.Generator
+    left: int = _WHOLE
+    told: dict[tuple[float, ...], tuple[int, FloatArray]] = field(default_factory=dict)
+
+    def ask_what_fits(self) -> int:
+        """Ask for random choices until none fits; the shares that are left."""
+        number = 0
+        while asked := self._choose():
+            number += 1
+            self._ask(f"fits-{number}", *asked)
+        return self.left
+
+    def _choose(self) -> tuple[Asks, int, tuple[float, ...]] | None:
+        """A kind, a level and a model: every other time one that was asked at before, if something finer fits there."""
+        finer = [
+            (level, theta)
+            for theta, (before, _) in self.told.items()
+            for level in SHARES
+            if self.subject.has_levels and before < level <= before + self.left
+        ]
+        fitting = [(kind, share) for kind in KINDS for share in SHARES if share <= self.left]
+        if finer and (not fitting or self.generator.random() < _REFINING):
+            level, theta = finer[self.generator.integers(len(finer))]
+            return "gradient", level, theta
+        if not fitting:
+            return None
+        kind, share = fitting[self.generator.integers(len(fitting))]
+        model = self.generator.uniform(-LIMIT, LIMIT, size=self.subject.claim.parameters)
+        return kind, share, tuple((model if kind == "gradient" else np.zeros_like(model)).tolist())
+
+    def _ask(self, name: str, kind: Asks, level: int, theta: tuple[float, ...]) -> None:
+        before, former = self.told.get(theta, (0, None)) if kind == "gradient" else (0, None)
+        self.left -= level - before
+        place = np.asarray(theta)
+        reply = self.owner.answer(_query(self.subject, name, kind, level - before, place, before))
+        if not isinstance(reply, Answer):
+            self.seen.wrong.append(f"refuses {kind} at {level} % after {before} %, which fits: {reply.text}")
+            return
+        noise = np.asarray(reply.values) - _exact(self.subject.claim, kind, self.sample, place)
+        self.seen.noise.setdefault((kind, level, before > 0), []).append(noise)
+        if former is not None:
+            self.seen.steps.setdefault((before, level), []).append(np.array([former, noise]))
         if kind == "gradient":
-            theta = generator.uniform(-LIMIT, LIMIT, size=subject.claim.parameters)
-        reply = owner.answer(_query(subject, f"fits-{number}", kind, share, theta))
-        if isinstance(reply, Answer):
-            noise = np.asarray(reply.values) - _exact(subject.claim, kind, sample, theta)
-            seen.noise.setdefault((kind, share), []).append(noise)
-        else:
-            seen.wrong.append(f"refuses {kind} at {share} %, which fits: {reply.text}")
-    return left
+            self.told[theta] = level, noise
 
 
 def _ask_for_more(subject: MenuSubject, owner: Owner, ledger: MemoryLedger, left: int, seen: Seen) -> None:
     """Ask for what does not fit or is not on the menu; whatever is answered or charged is wrong."""
     before = ledger.state().spent
-    for number, (kind, share) in enumerate(_too_much(left)):
-        reply = owner.answer(_query(subject, f"more-{left}-{number}", kind, share, np.zeros(subject.claim.parameters)))
+    zero = np.zeros(subject.claim.parameters)
+    for number, (kind, share, after) in enumerate(_too_much(left)):
+        reply = owner.answer(_query(subject, f"more-{left}-{number}", kind, share, zero, after))
         seen.refusals += 1
         if isinstance(reply, Answer):
-            seen.wrong.append(f"answers {kind} at {share} %, of which {left} % are left")
+            seen.wrong.append(f"answers {kind} at {share} % after {after} %, of which {left} % are left")
     state = ledger.state()
     if state.spent != before:
         seen.wrong.append(f"is charged for what it refuses: {state.spent - before} billionths")
@@ -160,17 +216,19 @@ def _ask_for_more(subject: MenuSubject, owner: Owner, ledger: MemoryLedger, left
         seen.wrong.append(f"has spent {state.spent} of {state.budget.nano} billionths")
 
 
-def _too_much(left: int) -> Iterator[tuple[Kind, int]]:
-    """What fits no more, and what never was on the menu."""
+def _too_much(left: int) -> Iterator[tuple[Kind, int, int]]:
+    """What fits no more, what never was on the menu, and finer answers to a question that nobody has asked."""
     kinds: tuple[Kind, ...] = ("gradient", "second_moments")
     for kind in kinds:
-        yield from ((kind, share) for share in SHARES if share > left)
-        yield from ((kind, share) for share in (-10, 0, 1, SHARES[0] - 1, SHARES[-1] + 1, _WHOLE, 10 * _WHOLE))
-    yield from (("moments", SHARES[0]), ("loss", SHARES[0]), ("moments", 0), ("loss", 0))
+        yield from ((kind, share, 0) for share in SHARES if share > left)
+        yield from ((kind, share, 0) for share in (-10, 0, 1, SHARES[0] - 1, SHARES[-1] + 1, _WHOLE, 10 * _WHOLE))
+        yield from ((kind, level - before, before) for before, level in pairwise(SHARES))
+        yield from ((kind, 10, -10), (kind, 0, 10), (kind, -10, 20), (kind, 10, 11), (kind, 5, 1 << 62))
+    yield from (("moments", SHARES[0], 0), ("loss", SHARES[0], 0), ("moments", 0, 0), ("loss", 0, 0), ("loss", 5, 10))
 
 
-def _query(subject: MenuSubject, name: str, kind: Kind, share: int, theta: FloatArray) -> Query:
-    return Query(name, subject.terms.digest(), NAME, tuple(theta.tolist()), None, kind, share)
+def _query(subject: MenuSubject, name: str, kind: Kind, share: int, theta: FloatArray, before: int) -> Query:
+    return Query(name, subject.terms.digest(), NAME, tuple(theta.tolist()), None, kind, share, before)
 
 
 def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> FloatArray:
@@ -182,7 +240,7 @@ def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> Float
 def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:
     if not readings:
         return _verdict_without_answers(subject, level)
-    (kind, share), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
+    (kind, share, finer), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
     return AuditResult(
         name="menu: noise",
         certified=worst.certified,
@@ -192,8 +250,8 @@ def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners
         answers=owners,
         false_alarms=level,
         passed=all(reading.passed for reading in readings.values()),
-        words=f"of {len(readings)} choices asked of {owners:,} owners, the noise of {kind} at {share} % is the "
-        f"smallest: {worst.ratio:.3f} times what its share needs"
+        words=f"of {len(readings)} choices asked of {owners:,} owners, the noise of {kind} at {share} %"
+        f"{', made finer,' if finer else ''} is the smallest: {worst.ratio:.3f} times what its share needs"
         + ("" if worst.passed else "; the statistic lies below its threshold"),
     )
 

@@ -21,7 +21,7 @@ class ExportOptions(AsJson):
 
 @takes(ExportOptions)
 def export(options: ExportOptions) -> None:
-    """Copy what may be passed on of a run into a new folder: the model, the privacy statement, the schedule.
+    """Copy what may be passed on of a run into a new folder: the model, the report, the privacy statement.
 
     copriv export runs/first handout, or the model for other programs: copriv export runs/first model.onnx --to onnx
     """

@@ -18,6 +18,7 @@ from copriv.cli.owner import owner
 from copriv.cli.page import dashboard
 from copriv.cli.plan import plan
 from copriv.cli.predict import predict
+from copriv.cli.report import report
 from copriv.cli.reproduce import reproduce
 from copriv.cli.sweep import sweep
 from copriv.cli.train import train
@@ -56,6 +57,7 @@ app.command()(plan)
 app.command()(verdict)
 app.command()(export)
 app.command()(dashboard)
+app.command()(report)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

@@ -21,7 +21,6 @@ from copriv.forecast.spectrum import Spectrum
 from copriv.forecast.statistics import costs_of_rests
 from copriv.forecast.step_search import step_search
 from copriv.losses.squared import SquaredLoss
-from copriv.rules.adaptive_questions import kept_precision
 from copriv.schedule.poisson import likely_answers
 
 # What closed forms of public Newton leave out, as measured on trainings: the deviation of log ψ, and how it
@@ -68,11 +67,8 @@ def _shifts(setting: Setting, evidence: PublicEvidence, known: float) -> ShiftCo
 
 
 def _noise_by_answers(setting: Setting) -> dict[int, tuple[float, ...]]:
-    """The noise of so many answers if the clip were 1; under a menu, of one with what a look leaves."""
-    if not setting.terms.shares:
-        return {setting.answers[0]: setting.unit_noise}
-    kept = kept_precision(len(setting.records), setting.norm)
-    return {1: tuple(noise / math.sqrt(kept) for noise in setting.unit_noise)}
+    """The noise of so many answers if the clip were 1; under a menu, of one: a look is part of it."""
+    return {1 if setting.terms.shares else setting.answers[0]: setting.unit_noise}
 
 
 def expect_moments(setting: Setting, evidence: PublicEvidence) -> MomentForecast:

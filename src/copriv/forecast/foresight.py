@@ -7,7 +7,6 @@ Everything here is worked out from answers behind noise, so it costs no budget.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +15,6 @@ from copriv.forecast.newton import NewtonForecast
 from copriv.forecast.shifts import MISFIT, SURE, ShiftCosts, shift_costs
 from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_newton import AdaptiveNewton
-from copriv.rules.adaptive_questions import kept_precision
 from copriv.rules.adaptive_state import AdaptiveState
 
 
@@ -80,8 +78,7 @@ class Foresight:
         ahead = NewtonForecast.of(
             geometry.public, geometry.objective, noise.norm, geometry.start, clips=(geometry.clip,)
         )
-        kept = math.sqrt(kept_precision(len(records), noise.norm)) * geometry.clip
-        known = ahead.best(records, {1: [std / kept for std in noise.noise_std]}).cost
+        known = ahead.best(records, {1: [std / geometry.clip for std in noise.noise_std]}).cost
         return cls(setting, known, shift_costs(geometry, records, noise, known))
 
     def after(self, state: AdaptiveState) -> Foreseen:

@@ -13,7 +13,7 @@ from copriv.losses.sample import Sample
 from copriv.rules.statistics import StatisticsRule, StatisticsState
 from copriv.vectors import FloatArray
 
-_TRIALS = 24
+_TRIALS, _FEW = 24, 2
 
 
 def expect_statistics(setting: Setting, evidence: PublicEvidence, chance: np.random.Generator) -> Forecast:
@@ -23,19 +23,24 @@ def expect_statistics(setting: Setting, evidence: PublicEvidence, chance: np.ran
     return Forecast(mean, spread, spread / float(np.sqrt(psi.size)))
 
 
+def least_of_few(setting: Setting, evidence: PublicEvidence, chance: np.random.Generator) -> float:
+    """The least ψ of a few trials: with thousands of noisy moments, trials hardly differ."""
+    return float(_costs(setting, evidence.sample, _noise(setting, chance, _FEW)).min())
+
+
 def costs_of_rests(setting: Setting, evidence: PublicEvidence, chance: np.random.Generator) -> list[float]:
     """The mean ψ without one group of public rows after another, with the same noise on each."""
     noise = _noise(setting, chance)
     return [float(_costs(setting, rest.sample, noise).mean()) for rest in evidence.view.rests]
 
 
-def _noise(setting: Setting, chance: np.random.Generator) -> FloatArray:
+def _noise(setting: Setting, chance: np.random.Generator, trials: int = _TRIALS) -> FloatArray:
     """The sum of all owners' noise in every trial."""
     deviations = np.repeat(setting.noise_std, setting.answers)
     size = moment_count(setting.terms.parameters)
     if setting.mechanism == "gaussian":
-        return float(np.linalg.norm(deviations)) * chance.normal(size=(_TRIALS, size))
-    unit = (chance.laplace(scale=np.sqrt(0.5), size=(deviations.size, size)) for _ in range(_TRIALS))
+        return float(np.linalg.norm(deviations)) * chance.normal(size=(trials, size))
+    unit = (chance.laplace(scale=np.sqrt(0.5), size=(deviations.size, size)) for _ in range(trials))
     return np.stack([deviations @ each for each in unit])
 
 

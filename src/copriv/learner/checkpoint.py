@@ -48,7 +48,8 @@ _SCHEMA = (
     theta   BLOB,
     answer  BLOB,
     kind    TEXT,
-    share   INTEGER
+    share   INTEGER,
+    level_before INTEGER
 ) STRICT""",
 )
 _EXPELLED = (
@@ -64,7 +65,7 @@ def _nothing() -> None:
 class Entry(NamedTuple):
     """One meeting as it is kept: whom, what came of it, which query it answered, when, and what it cost the owner.
 
-    `kind` and `share` say what was asked for, where that was on record.
+    `kind`, `share` and `before` say what was asked for, where that was on record.
     """
 
     number: int
@@ -75,6 +76,12 @@ class Entry(NamedTuple):
     nano: int
     kind: str = "gradient"
     share: int = 0
+    before: int = 0
+
+    @property
+    def level(self) -> int:
+        """The share that the noise of the answer stands for."""
+        return self.before + self.share
 
 
 class Told(NamedTuple):
@@ -206,12 +213,12 @@ class Checkpoint:
         kept = (_pack(iteration.query.theta), _pack(reply.values)) if isinstance(reply, Answer) else (None, None)
         self._stand(rule, iteration.number, iteration.state)
         execute(
-            "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer, kind, share) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO reply (number, owner, outcome, query, time, nano, model, theta, answer, kind, share, "
+            "level_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(iteration.number, reply.owner, outcome, iteration.query.id),
                 *(iteration.meeting.time, nano, model, *kept),
-                *(iteration.query.kind, iteration.query.share),
+                *(iteration.query.kind, iteration.query.share, iteration.query.before),
             ),
         )
         execute("DELETE FROM unanswered WHERE owner = ?", (reply.owner,))
@@ -252,7 +259,7 @@ class Checkpoint:
     def answers(self) -> list[Told]:
         """Every answer absorbed so far, in order: whose, what was asked, its numbers."""
         rows = self._select(
-            "SELECT owner, theta, coalesce(kind, 'gradient'), coalesce(share, 0), answer "
+            "SELECT owner, theta, coalesce(kind, 'gradient'), coalesce(share, 0), coalesce(level_before, 0), answer "
             "FROM reply WHERE outcome = 'answer' ORDER BY number"
         )
         if any(answer is None for *_, answer in rows):
@@ -262,15 +269,15 @@ class Checkpoint:
                 value=str(self._path),
             )
         return [
-            Told(owner, Ask(np.frombuffer(theta), kind, share), np.frombuffer(answer))
-            for owner, theta, kind, share, answer in rows
+            Told(owner, Ask(np.frombuffer(theta), kind, share, before), np.frombuffer(answer))
+            for owner, theta, kind, share, before, answer in rows
         ]
 
     def log(self) -> list[Entry]:
         """Every meeting so far, in order."""
         rows = self._select(
-            "SELECT number, owner, outcome, query, time, nano, coalesce(kind, 'gradient'), coalesce(share, 0) "
-            "FROM reply ORDER BY number"
+            "SELECT number, owner, outcome, query, time, nano, coalesce(kind, 'gradient'), coalesce(share, 0), "
+            "coalesce(level_before, 0) FROM reply ORDER BY number"
         )
         return [Entry(*row) for row in rows]
 
@@ -331,6 +338,7 @@ def _take_over(connection: sqlite3.Connection) -> None:
         ("reply", "answer", "BLOB"),
         ("reply", "kind", "TEXT"),
         ("reply", "share", "INTEGER"),
+        ("reply", "level_before", "INTEGER"),
     ):
         known = [row[1] for row in connection.execute(f"PRAGMA table_info ({table})")]
         if known and column not in known:

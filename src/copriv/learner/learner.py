@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from copriv.learner.agenda import Agenda
-from copriv.learner.scrutiny import Demands, check, garbage
+from copriv.learner.scrutiny import Demands, check, demand_of, garbage
 from copriv.protocol.messages import Answer, Query, Refusal, Reply, Silence
 from copriv.protocol.transport import Transport
 from copriv.rules.rule import AnyRule, Ask, answer_size, learn_from, next_ask
@@ -95,11 +95,11 @@ class Session(Generic[State]):
             return None
         identity = f"{self.run}:{position.number + 1}"
         receipt = position.receipts.get(name, self.receipts.get(name))
-        return Query(identity, self.terms, name, tuple(ask.theta.tolist()), receipt, ask.kind, ask.share)
+        return Query(identity, self.terms, name, tuple(ask.theta.tolist()), receipt, ask.kind, ask.share, ask.before)
 
     def take(self, position: Position[State], owner: int, query: Query, reply: Reply) -> tuple[Position[State], Reply]:
         """The position after a reply, and the reply as it counts: one that cannot be used is refused as garbage."""
-        demand = self.demands.get(query.owner, {}).get((query.kind, query.share))
+        demand = demand_of(self.demands.get(query.owner, {}), query)
         checked = check(query, reply, answer_size(query.kind, len(query.theta)), demand)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             after = self.absorb(position, owner, query, checked)
@@ -127,7 +127,7 @@ class Session(Generic[State]):
 def ask_of(query: Query) -> Ask:
     """What a query of training asks for, as rules know it."""
     kind = "gradient" if query.kind == "loss" else query.kind
-    return Ask(np.asarray(query.theta, dtype=np.float64), kind, query.share)
+    return Ask(np.asarray(query.theta, dtype=np.float64), kind, query.share, query.before)
 
 
 class OwnerPool(Protocol):

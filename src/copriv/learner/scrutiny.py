@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import le
 from statistics import NormalDist
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 import numpy as np
@@ -109,12 +109,25 @@ class Squares:
         return bool(diagonal.sum() <= self.trace and np.all(np.abs(matrix[above]) <= most[above]))
 
 
-Demands = Mapping[str, Mapping[tuple[Kind, int], Demand]]
+Choice: TypeAlias = tuple[Kind, int]
+Demands: TypeAlias = Mapping[str, Mapping[Choice, Demand]]
 
 
-def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[tuple[Kind, int], Demand]:
+def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[Choice, Demand]:
     """What an owner with this promise and this many records must answer, for every kind of question and its share."""
     return {(part.kind, part.share): _demand(part, parameters, records) for part in parts}
+
+
+def demand_of(demands: Mapping[Choice, Demand], query: Query) -> Demand | None:
+    """What the answer to a query must be: the noise of its level, at the price of that level less what was paid before.
+
+    None if nothing is demanded at all.
+    """
+    demand, former = demands.get((query.kind, query.share + query.before)), demands.get((query.kind, query.before))
+    if query.before == 0 or demand is None or former is None:
+        return demand
+    step = max(demand.release.nano - former.release.nano, 0)
+    return replace(demand, release=msgspec.structs.replace(demand.release, nano=step))
 
 
 def _demand(part: Promised, parameters: int, records: int) -> Demand:

@@ -7,6 +7,8 @@ frequent label give.
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import msgspec
 import numpy as np
 
@@ -15,6 +17,9 @@ from copriv.vectors import FloatArray
 # A best model that explains less than this of the target has hardly anything to learn.
 LITTLE = 0.01
 _SURE = 1e-12
+# A better model takes at most three quarters of the variance within a class away.
+_LEAST_NOISE = 0.25
+_LARGEST_ODDS = 50.0
 
 
 class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +36,7 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
         accuracy: the share of labels that is right, with a cut at one half.
         majority: the accuracy of always predicting the more frequent label.
         log_loss_of_share: of always predicting the share of positive labels.
+        auc_fall: how fast the AUC falls as noise in the model raises the log-loss; of cross-validated models only.
     """
 
     records: int
@@ -43,6 +49,7 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
     accuracy: float | None = None
     majority: float | None = None
     log_loss_of_share: float | None = None
+    auc_fall: float | None = None
 
     @property
     def explained(self) -> float | None:
@@ -67,7 +74,7 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
     def at_loss(self, ratio: float) -> Metrics:
         """What is to be expected of a model whose loss is `ratio` times this one's.
 
-        AUC and accuracy do not follow from a loss and are left out.
+        AUC follows where `auc_fall` is known; accuracy does not follow from a loss and is left out.
 
         >>> number_metrics(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0])).at_loss(2.0).r2
         0.0
@@ -75,6 +82,7 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.log_loss is not None:
             return Metrics(
                 self.records,
+                auc=self._auc_at(ratio),
                 log_loss=self.log_loss * ratio,
                 majority=self.majority,
                 log_loss_of_share=self.log_loss_of_share,
@@ -87,6 +95,14 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
             mae=None if self.mae is None else self.mae * length,
             rmse_of_mean=self.rmse_of_mean,
         )
+
+    def _auc_at(self, ratio: float) -> float | None:
+        """Φ(Φ⁻¹(AUC)/√(1 + c(ratio − 1))), with c the `auc_fall`: noise adds to the variance within a class."""
+        if self.auc is None or self.auc_fall is None or not np.isfinite(ratio):
+            return None
+        normal = NormalDist()
+        apart = normal.inv_cdf(min(max(self.auc, _SURE), 1 - _SURE))
+        return normal.cdf(apart / float(np.sqrt(max(1 + self.auc_fall * (ratio - 1), _LEAST_NOISE))))
 
 
 def number_metrics(predictions: FloatArray, truth: FloatArray) -> Metrics:
@@ -118,6 +134,30 @@ def label_metrics(probabilities: FloatArray, positive: np.ndarray[tuple[int], np
         majority=max(share, 1 - share),
         log_loss_of_share=_entropy(share),
     )
+
+
+def with_auc_fall(
+    metrics: Metrics, margins: FloatArray, positive: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> Metrics:
+    """The same, and how fast the AUC falls as the log-loss rises.
+
+    Noise of variance v in the margins raises the log-loss by v·E[p(1 − p)]/2 and adds v to the variance w of margins
+    within a class. Two normal laws at a distance d have an AUC of Φ(d/√(2w)). So 1 + v/w is 1 + c(ratio − 1) with
+    c = 2·log-loss/(w·E[p(1 − p)]).
+
+    Args:
+        metrics: of these margins.
+        margins: log-odds.
+        positive: which labels are positive.
+    """
+    within = sum(
+        float(margins[chosen].var()) * float(chosen.mean()) for chosen in (positive, ~positive) if chosen.any()
+    )
+    held = np.clip(margins, -_LARGEST_ODDS, _LARGEST_ODDS)
+    bend = float(np.mean(1 / (2 + np.exp(held) + np.exp(-held))))
+    if metrics.log_loss is None or not (within > 0 and bend > 0):
+        return metrics
+    return msgspec.structs.replace(metrics, auc_fall=2 * metrics.log_loss / (within * bend))
 
 
 def little_to_learn(best: Metrics | None) -> str | None:

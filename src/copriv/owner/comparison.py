@@ -6,7 +6,7 @@ Five models are judged on the owner's own records, each record by models that we
     own_public   of its own records, with a ridge around the public model
     public       the public model
     joint        the joint model
-    personal     of its own records, with ridges around the joint and the public model
+    personal     of its own records, with ridges around the joint and the public model, stacked with the others
 
 How strong a ridge is, cross-validation says, too: for the records of a fold, the other folds. So nothing is judged on
 what it was fitted to or weighed by. That alone would judge own models too harshly, because they are fitted to a fold
@@ -200,17 +200,15 @@ def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds
     parts = _divide(used.records, _affordable_folds(used, folds))
     full = centres.fit_all(objective, used)
     fitted = [centres.fit_all(objective, _take(used, rest), full) for rest, _ in parts]
-    totals = np.stack(
-        [_totals(loss, models, _take(used, fold)) for models, (_, fold) in zip(fitted, parts, strict=True)]
-    )
-    margins, losses, weights, whole = {}, {}, {}, {}
+    judged = np.empty((len(full), used.records))
+    for models, (_, fold) in zip(fitted, parts, strict=True):
+        judged[:, fold] = models @ used.columns[:, fold]
+    weights = centres.weigh(loss, judged, used.targets)
+    apart = [centres.weigh(loss, judged[:, rest], used.targets[rest]) for rest, _ in parts]
+    margins, losses, whole = {}, {}, {}
     for kind, family in centres.families.items():
-        weights[kind] = family.weigh(loss, totals.sum(axis=0) / used.records, used.records)
         whole[kind] = weights[kind] @ full[family.rows]
-        without = [
-            family.weigh(loss, (totals.sum(axis=0) - totals[k]) / rest.size, rest.size) @ fitted[k][family.rows]
-            for k, (rest, _) in enumerate(parts)
-        ]
+        without = [each[kind] @ models[family.rows] for each, models in zip(apart, fitted, strict=True)]
         margins[kind], losses[kind] = _judge(loss, used, whole[kind], without, parts)
     return CrossValidation(used, margins, losses, weights, len(parts), whole, full[centres.free], loss)
 
@@ -265,11 +263,6 @@ def _figures(found: CrossValidation, kind: ModelKind, target: Target) -> Metrics
     judged = float(_losses(found.loss, found.margins[kind], found.sample.targets).mean())
     ratio = float(found.losses[kind].mean()) / judged if judged > 0 else 1.0
     return msgspec.structs.replace(plain.at_loss(ratio), auc=plain.auc, accuracy=plain.accuracy)
-
-
-def _totals(loss: Loss, models: FloatArray, sample: Sample) -> FloatArray:
-    """The added losses of each model."""
-    return np.stack([_losses(loss, margins, sample.targets).sum() for margins in models @ sample.columns])
 
 
 def _judge(

@@ -54,6 +54,15 @@ class Ledger(Protocol):
             LedgerFailure: the answer could not be recorded; it must not be sent.
         """
 
+    def stored_answer(self, question: str) -> bytes | None:
+        """The newest stored answer to a question, under whatever id it was asked; None if there is none.
+
+        Answers from before a new version of the records do not count: nothing more is told of what was replaced.
+
+        Raises:
+            LedgerFailure: it cannot be read as it was stored.
+        """
+
     def close(self) -> None:
         """Let go of whatever the ledger holds on to."""
 

@@ -53,7 +53,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
-    """The state of a ledger after some entries; it never changes."""
+    """The state of a ledger after some entries; it never changes.
+
+    `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from
+    these very records, by the question.
+    """
 
     id: str
     salt: str
@@ -65,6 +69,7 @@ class LedgerState:
     sequence: int
     head: str
     queries: PersistentMap[str, Asked]
+    answers: PersistentMap[str, str]
     studies: PersistentMap[str, Amount]
     enrolled: PersistentMap[str, Enrolled]
     receipts: PersistentMap[str, None]
@@ -244,6 +249,7 @@ def _begin(entry: Entry, opening: Opening) -> LedgerState:
         sequence=entry.sequence,
         head=entry.head,
         queries=PersistentMap(),
+        answers=PersistentMap(),
         studies=PersistentMap(),
         enrolled=PersistentMap(),
         receipts=PersistentMap({entry.was: None} if entry.was else {}),
@@ -257,6 +263,7 @@ class _Changes(TypedDict, total=False):
     guarantee: Guarantee
     accounts: Mapping[Measure, Account]
     queries: PersistentMap[str, Asked]
+    answers: PersistentMap[str, str]
     studies: PersistentMap[str, Amount]
     enrolled: PersistentMap[str, Enrolled]
     receipts: PersistentMap[str, None]
@@ -270,7 +277,11 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
         queries = state.queries.adding(body.query, Asked(known.question, known.price, body.receipt, sequence))
-        return {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
+        return {
+            "queries": queries,
+            "answers": state.answers.adding(known.question, body.query),
+            "receipts": state.receipts.adding(body.receipt, None),
+        }
     if isinstance(body, Enrolled):
         return {"enrolled": state.enrolled.adding(body.study, body)}
     if isinstance(body, Epoch):
@@ -282,7 +293,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
             raise _broken("an epoch forgets what an account has spent")
         return {"guarantee": Guarantee(body.nano_epsilon, body.delta), "accounts": accounts}
     if isinstance(body, Version):
-        return {"dataset": body.dataset}
+        return {"dataset": body.dataset, "answers": PersistentMap()}
     raise _broken("there is a second beginning")
 
 

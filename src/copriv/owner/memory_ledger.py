@@ -47,6 +47,11 @@ class MemoryLedger:
         self._payloads[query] = payload
         return receipt
 
+    def stored_answer(self, question: str) -> bytes | None:
+        """The newest stored answer to a question."""
+        query = self._state.answers.get(question)
+        return None if query is None else self._payloads[query]
+
     def witnesses(self, receipt: str) -> bool:
         """Whether this ledger has given this receipt."""
         return receipt in self._state.receipts

@@ -2,7 +2,8 @@
 
 A candidate is a centre and the strength of a ridge around it (`losses.around`); the ends are no ridge at all and the
 centre as it is. A model of a kind is a weighted mean of its candidates, by how well each did on records that it was not
-fitted to: that is steadier than to take the one that happened to do best.
+fitted to: that is steadier than to take the one that happened to do best. A personal model is stacked besides with the
+models of the other kinds (`owner.stacking`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from copriv.losses.logistic import LogisticLoss
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise_freely
+from copriv.losses.passes import average_value
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
+from copriv.owner.stacking import stack
 from copriv.vectors import FloatArray, IntArray, read_only
 
 ModelKind: TypeAlias = Literal["own", "own_public", "public", "joint", "personal"]
@@ -55,9 +58,9 @@ class Family:
         [0.5, 0.5, 0.0]
         """
         known = losses[self.rows]
-        least = float(known.min())
-        unit = 1.0 if isinstance(loss, LogisticLoss) else 2 * max(least, _TINY)
-        weights = self.prior * np.exp(-records * (known - least) / (_TEMPERATURE * unit))
+        least = float(known[self.prior > 0].min())
+        worse = np.maximum(known - least, 0.0)
+        weights = self.prior * np.exp(-records * worse / (_TEMPERATURE * unit_of(loss, least)))
         return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
@@ -93,7 +96,32 @@ class Centres:
         if self.joint is not None:
             end = range(first + size, first + size + 1)
             found["joint"] = Family.of((end, 1.0))
+            # Own ridges have no say of their own: they are part of what is stacked.
+            around.insert(0, (range(size), 0.0))
             found["personal"] = Family.of(*around, (range(first, first + size), 1.0), (end, _SIMPLEST))
+        return found
+
+    def weigh(self, loss: Loss, margins: FloatArray, targets: FloatArray) -> dict[ModelKind, FloatArray]:
+        """How much each candidate counts in a model of every kind, by margins of records that it was not fitted to.
+
+        Ridges count by their likelihood. The personal model is the mean of its ridges, stacked with the other kinds.
+
+        Args:
+            loss: that of the study.
+            margins: one row a candidate, one column a record.
+            targets: of the records.
+        """
+        judged = Sample(read_only(margins), read_only(targets))
+        losses = np.array([average_value(loss, judged, each) for each in np.eye(len(margins))])
+        found = {kind: family.weigh(loss, losses, targets.size) for kind, family in self.families.items()}
+        if "personal" in found:
+            mixed = np.zeros((len(found), len(margins)))
+            for row, kind in zip(mixed, found, strict=True):
+                row[self.families[kind].rows] = found[kind]
+            first = np.eye(len(found))[list(found).index("personal")]
+            together = Sample(read_only(mixed @ margins), judged.targets)
+            unit = unit_of(loss, average_value(loss, together, first))
+            found["personal"] = stack(loss, together, first, unit) @ mixed
         return found
 
     @property
@@ -121,6 +149,16 @@ class Centres:
             if centre is not None:
                 parts += [models_around(loss, sample, centre, known, starts[len(parts) // 2]), centre[None]]
         return np.concatenate(parts)
+
+
+def unit_of(loss: Loss, least: float) -> float:
+    """What an average loss is divided by to be a log-likelihood, by the least there is.
+
+    >>> from copriv.losses.choose import choose
+    >>> unit_of(choose("squared"), 0.5), unit_of(choose("logistic"), 0.5)
+    (1.0, 1.0)
+    """
+    return 1.0 if isinstance(loss, LogisticLoss) else 2 * max(least, _TINY)
 
 
 def mean_model(objective: Objective, sample: Sample) -> FloatArray:

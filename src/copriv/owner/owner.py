@@ -2,6 +2,10 @@
 
 Each kind of question is paid for from an account of its own, so that none can use up what is set aside for another.
 A refusal depends on the query and on the account, never on a record. A failure after the reservation keeps the charge.
+Where an answer can be made finer, the finer levels that what is left can pay for are drawn together with it and stored,
+sealed, beside it: a later question for one of them pays the difference and reads it from the ledger. Whatever is stored
+at a level was charged the price of that level along the way, so nothing finer than what was paid for ever leaves,
+whoever else uses the ledger.
 If the ledger itself fails, nothing is said at all: `LedgerFailure` leaves through `handle`, and the process must end.
 So does `RecordsChanged`: somebody has changed the files that the records are read from.
 """
@@ -11,34 +15,23 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from copriv.errors import LedgerRefusal, ProtocolError, QueryConflict, RecordsChanged
 from copriv.owner.ledger import Ledger
+from copriv.owner.payload import Payload, pack, unpack
 from copriv.owner.responder import Responder
 from copriv.privacy.release import Release, describe
-from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Answer, Kind, Query, Reason, Refusal, Reply
+from copriv.protocol.query_budget import QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.wire import decode_query, encode, largest_query
 from copriv.vectors import FloatArray
 
 LONGEST_ID = 200
-
-
-class _Payload(msgspec.Struct, frozen=True, array_like=True):
-    """What is stored of an answer; with the id, the name and the receipt it is the answer again, byte for byte.
-
-    Kind and share say what was asked; they are not part of the answer, and older ledgers do not have them.
-    """
-
-    values: tuple[float, ...]
-    release: Release
-    kind: str = ""
-    share: int = 0
 
 
 class Owner:
@@ -80,9 +73,14 @@ class Owner:
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
-        part = self.commitment.part(query.kind, query.share)
+        part = self.commitment.part(query.kind, query.share, query.before)
+        former = self._former(query, theta, part) if query.before else None
         charge, allowance = part.calibration.charge, part.allowance
         account = account_of(self._digest, part.kind)
+        if query.before and former is None and query.id not in self._ledger.state().queries:
+            if charge.nano > self._left(part):
+                return self._say(query, "exhausted", _SPENT)
+            return self._say(query, "unfounded", f"no answer to this question at {query.before} % is on record here")
         try:
             stored = self._ledger.reserve(query.id, _question(query, theta), charge, account, allowance)
         except QueryConflict:
@@ -90,27 +88,59 @@ class Owner:
         except LedgerRefusal:
             return self._say(query, "exhausted", _SPENT)
         if stored is not None:
-            return self._compose(query, msgspec.msgpack.decode(stored.payload, type=_Payload), stored.receipt)
-        return self._respond(query, theta, part)
+            return self._compose(query, unpack(stored.payload), stored.receipt)
+        return self._respond(query, theta, part, former)
 
-    def _respond(self, query: Query, theta: FloatArray, part: QueryBudget) -> Reply:
+    def _former(self, query: Query, theta: FloatArray, part: QueryBudget) -> Payload | None:
+        """The stored answer that is to be made finer: to this very question, at the level before, with its stack."""
+        coarse = self.commitment.part(part.kind, query.before)
+        for before in (0, *(share for share in self.commitment.shares if share < query.before)):
+            asked = msgspec.structs.replace(query, share=query.before - before, before=before)
+            stored = self._ledger.stored_answer(_question(asked, theta))
+            if stored is not None and (found := unpack(stored)).leads_to(part, coarse):
+                return found
+        return None
+
+    def _respond(self, query: Query, theta: FloatArray, part: QueryBudget, former: Payload | None) -> Reply:
+        release = describe(query.id, part.calibration, part.sensitivity)
         try:
-            values = self._responder.respond(theta, part.kind, part.share)
+            payload = self._payload(theta, part, release, former)
         except RecordsChanged:
             self._ledger.settle()
             raise
         except Exception:  # noqa: BLE001 - whatever went wrong, its words may depend on a record
             self._ledger.settle()
             return self._say(query, "failed", "the answer could not be computed; the charge stands")
-        release = describe(query.id, part.calibration, part.sensitivity)
-        payload = _Payload(tuple(values.tolist()), release, part.kind, part.share)
         try:
-            receipt = self._ledger.store(query.id, msgspec.msgpack.encode(payload))
+            receipt = self._ledger.store(query.id, pack(payload))
         except QueryConflict:  # another process over the same ledger was faster: its answer is the one that leaves
             return self._answer(query)
         return self._compose(query, payload, receipt)
 
-    def _compose(self, query: Query, payload: _Payload, receipt: str) -> Answer:
+    def _payload(self, theta: FloatArray, part: QueryBudget, release: Release, former: Payload | None) -> Payload:
+        """The answer: read from the stack of the former one, or drawn anew, with its finer levels if it has any."""
+        if former is not None:
+            return former.refined(part, release)
+        if part.before:
+            raise LookupError("the answer that was to be made finer is gone")
+        levels = self._levels(part)
+        if not levels:
+            return Payload.of(self._responder.respond(theta, part.kind, part.share), part, release)
+        drawn = self._responder.respond_levels(theta, levels)
+        *finer, (_, asked) = zip(levels, drawn, strict=True)
+        return Payload.of(asked, part, release, finer)
+
+    def _levels(self, part: QueryBudget) -> tuple[QueryBudget, ...]:
+        """The levels of an answer that was charged: those that what is left can still pay for, and its own."""
+        levels = self.commitment.levels(part.kind, part.share)
+        most = self._left(part) + part.calibration.charge.nano if len(levels) > 1 else 0
+        return tuple(level for level in levels if level.share == part.share or level.calibration.charge.nano <= most)
+
+    def _left(self, part: QueryBudget) -> int:
+        """Billionths of what was promised for such questions that are not spent."""
+        return part.allowance.nano - self._ledger.state().spent_by(account_of(self._digest, part.kind))
+
+    def _compose(self, query: Query, payload: Payload, receipt: str) -> Answer:
         return Answer(query.id, self.name, payload.values, payload.release, receipt)
 
     def _refuse(self, query: Query) -> Refusal | None:
@@ -118,8 +148,9 @@ class Owner:
             return self._say(query, "malformed", f"a query has an id and is for {self.name!r}")
         if query.terms != self._digest:
             return self._say(query, "terms", "these are not the agreed terms")
-        if not self.commitment.allows(query.kind, query.share):
+        if not self.commitment.allows(query.kind, query.share, query.before):
             of_share = f" and share {query.share} %" if query.share else ""
+            of_share += f" after {query.before} %" if query.before else ""
             words = f"the agreed terms set no budget aside for a query of kind {query.kind!r}{of_share}"
             return self._say(query, "terms", words)
         if len(query.theta) != self._terms.parameters:
@@ -152,24 +183,6 @@ def account_of(digest: str, kind: Kind) -> str:
     return f"{digest}:{kind}" if kind == "loss" else digest
 
 
-class Left(NamedTuple):
-    """What left with an answer: its numbers, the record of their release, and what was asked (as far as was kept)."""
-
-    values: tuple[float, ...]
-    release: Release
-    kind: str
-    share: int
-
-
-def read_stored(payload: bytes) -> Left | None:
-    """What left with an answer; None if this is no answer of an owner."""
-    try:
-        stored = msgspec.msgpack.decode(payload, type=_Payload)
-    except msgspec.DecodeError:
-        return None
-    return Left(stored.values, stored.release, stored.kind, stored.share)
-
-
 def study_of(account: str) -> str:
     """The digest of the study that an account belongs to.
 
@@ -180,7 +193,8 @@ def study_of(account: str) -> str:
 
 
 def _question(query: Query, theta: FloatArray) -> str:
-    """What is asked, as a hash: under a menu, kind and share are part of it."""
+    """What is asked, as a hash: under a menu, kind and share are part of it, and the level before."""
     chosen = f":{query.kind}:{query.share}" if query.share else ""
+    chosen += f":{query.before}" if query.before else ""
     account = account_of(query.terms, query.kind)
     return hashlib.sha256(f"{account}{chosen}".encode() + theta.tobytes()).hexdigest()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, final
 
+from copriv.entropy import secure
 from copriv.losses.records import Records
 from copriv.privacy.exact import PrivateVector
+from copriv.privacy.levels import release_levels
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Kind
+from copriv.protocol.query_budget import QueryBudget
 from copriv.vectors import FloatArray
 
 
@@ -16,6 +20,12 @@ class Responder(Protocol):
 
     def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The noisy average gradient at θ, or whatever else may be asked for; of a menu, at a share of the budget."""
+
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
+        """The same at several levels of a menu, the finest first: each adds noise to the one before.
+
+        All but the last are to be sealed at once by whoever calls.
+        """
 
 
 @final
@@ -33,6 +43,11 @@ class PrivateResponder:
         """Exact sampling over the operating system's randomness; it cannot be seeded."""
         part = self._promise.part(kind, share)
         return part.calibration.mechanism.release(PrivateVector(part.exact(self._records, theta)))
+
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
+        """Exact sampling likewise, of all levels together."""
+        exact = PrivateVector(levels[0].exact(self._records, theta))
+        return release_levels(exact, [level.calibration.mechanism.scale for level in levels], secure().randbytes)
 
     def __repr__(self) -> str:
         return "PrivateResponder(<records>)"

@@ -27,6 +27,7 @@ from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Opening
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
+from copriv.owner.ledger_files import discard, identity, require_no_remains, synchronise_directory
 from copriv.owner.ledger_state import LedgerState, append, fold_entries, open_state
 from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
 from copriv.owner.registry_store import known_mark
@@ -71,7 +72,7 @@ class SqliteLedger:
         with _failures(path):
             self._connection = connect(path)
             try:
-                self._identity = _identity(path)
+                self._identity = identity(path)
                 self._settle_format()
                 self._state = self._read()
                 self.keep_mark(marks(self._state.id))
@@ -84,10 +85,10 @@ class SqliteLedger:
         """Make a new ledger; an existing file is never touched."""
         if path.exists():
             raise _exists(path)
-        _require_no_remains(path)
+        require_no_remains(path)
         draft = path.with_name(f".{path.name}.{os.getpid()}.new")
         with _failures(path):
-            _discard(draft)
+            discard(draft)
             draft.touch(mode=0o600)
             try:
                 _fill(draft, opening)
@@ -95,8 +96,8 @@ class SqliteLedger:
             except FileExistsError as problem:
                 raise _exists(path) from problem
             finally:
-                _discard(draft)
-            _synchronise_directory(path.parent)
+                discard(draft)
+            synchronise_directory(path.parent)
         return cls(path)
 
     def state(self) -> LedgerState:
@@ -124,6 +125,11 @@ class SqliteLedger:
         with self._waiting("NORMAL"):  # settling waits for the disk, so the commit before it need not
             self._append(lambda state: state.answer(query, payload, receipt, now()), payload)
         return receipt
+
+    def stored_answer(self, question: str) -> bytes | None:
+        """The newest stored answer to a question."""
+        query = self.state().answers.get(question)
+        return None if query is None else self.answer_to(query)
 
     def witnesses(self, receipt: str) -> bool:
         """Whether this ledger has given this receipt."""
@@ -316,7 +322,7 @@ class SqliteLedger:
 
     def _require_in_place(self) -> None:
         """A charge to a file that nobody will find again is none."""
-        found = _identity(self._path)
+        found = identity(self._path)
         if found is None or found != self._identity:
             raise LedgerFailure(
                 f"the ledger {self._path} was moved, deleted or replaced while it was in use",
@@ -361,38 +367,3 @@ def _damaged(path: Path, how: str) -> LedgerFailure:
 
 def _exists(path: Path) -> LedgerRefusal:
     return LedgerRefusal(f"there is a ledger {path} already", remedy="use it, or choose another place", value=str(path))
-
-
-def _require_no_remains(path: Path) -> None:
-    """A log without its main file belongs to a ledger that was moved away: it would be read into a new one."""
-    for suffix in ("-wal", "-journal"):
-        if (beside := path.with_name(path.name + suffix)).exists():
-            raise LedgerRefusal(
-                f"there is {beside}, the log of a ledger that is gone",
-                remedy="put that ledger back, or choose another place",
-                value=str(beside),
-            )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file it is; None if there is none."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - asked at every answer
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _discard(draft: Path) -> None:
-    """Remove a draft, this one or one that a killed process with the same id has left."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-
-
-def _synchronise_directory(directory: Path) -> None:
-    """Make the new file's name itself survive a power cut."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

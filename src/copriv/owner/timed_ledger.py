@@ -42,6 +42,10 @@ class TimedLedger:
         finally:
             self.waits, self.seconds = self.waits + 1, self.seconds + time.perf_counter() - started
 
+    def stored_answer(self, question: str) -> bytes | None:
+        """The newest stored answer to a question."""
+        return self.ledger.stored_answer(question)
+
     def close(self) -> None:
         """Let go of whatever the ledger holds on to."""
         self.ledger.close()

@@ -18,7 +18,7 @@ from copriv.losses.metrics import Metrics, little_to_learn
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
 from copriv.records.boosting import FOLDS, folds_of
-from copriv.records.quality import metrics_of_margins
+from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
@@ -87,7 +87,7 @@ def cross_validate(parts: Iterable[tuple[Sample, Sample]], evidence: PublicEvide
             ridge = best_ridge(others, objective) if long else objective.regularization
         margins.append(minimise_freely(objective.loss, ridge, others) @ own.columns)
         targets.append(own.targets)
-    return metrics_of_margins(target, np.concatenate(margins), np.concatenate(targets)) if margins else None
+    return cross_validated_metrics(target, np.concatenate(margins), np.concatenate(targets)) if margins else None
 
 
 def folds_of_sample(public: Sample) -> Iterator[tuple[Sample, Sample]]:

@@ -30,15 +30,19 @@ from copriv.records.boosting import FOLDS
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
-from copriv.records.quality import metrics_of_margins
+from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
+from copriv.rules.left_out import left_out_slopes, quadratic_forms
 from copriv.rules.newton import NewtonRule
 from copriv.rules.ridge import best_ridge
 from copriv.vectors import FloatArray
 
 Tell = Callable[[int, int], None]
+
+# Floors are worked out in another way than forecasts, and must not lie above them by rounding.
+_SAFELY = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +84,29 @@ class WeighedFeatures:
 
     @property
     def predicted(self) -> Metrics:
-        """Figures that follow from the predicted loss: R² and errors, or log-loss; no AUC."""
+        """Figures that follow from the predicted loss: R² and errors, or log-loss and AUC; no accuracy."""
         return self.public.at_loss(self.ratio)
 
     @property
+    def error(self) -> float | None:
+        """The standard error of the share that is explained, by the losses of the folds; None if nothing is forecast.
+
+        >>> public = Metrics(100, r2=0.5)
+        >>> found = WeighedFeatures(FeatureSpec(pls=1), 2, (0.2, 0.3, 0.2, 0.3, 0.25), 0.0, 1.0, "newton", public)
+        >>> round(found.error, 3)
+        0.045
+        """
+        share, losses = self.predicted.explained, np.asarray(self.predicted_losses)
+        if share is None or not np.all(np.isfinite(losses)) or not losses.mean() > 0:
+            return None
+        return float(np.std(losses, ddof=1) / math.sqrt(losses.size) / losses.mean()) * (1 - share)
+
+    @property
     def words(self) -> str:
-        """The features and what they should explain."""
+        """The features and what they should explain, ± two standard errors."""
         share, name = self.predicted.explained, "R²" if self.public.log_loss is None else "log-loss explained"
         told = "–" if share is None or not math.isfinite(share) else f"{share:.3f}"
+        told += "" if self.error is None else f" ± {2 * self.error:.3f}"
         count = f"{self.parameters - 1} feature{'' if self.parameters == 2 else 's'}"
         return f"{self.spec} ({count}): {name} {told}"
 
@@ -101,6 +120,7 @@ class WeighedFeatures:
             "ratio": self.ratio,
             "predicted_loss": self.predicted_loss,
             "explained": self.predicted.explained,
+            "error": self.error,
             "rule": self.rule,
         }
 
@@ -143,7 +163,7 @@ class FeatureChoice:
 def choose_features(
     rows: PublicRows, sizes: Sequence[int], wishes: TrainingSpec, tell: Tell = lambda _done, _total: None
 ) -> FeatureChoice:
-    """The features with the least predicted loss for owners of these sizes.
+    """The features with the least predicted loss for owners of these sizes, and whoever may come second.
 
     Where no candidate explains anything worth the name, all differences are chance, and the fewest are taken.
 
@@ -156,7 +176,7 @@ def choose_features(
     Raises:
         BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
     """
-    return FeatureContest(rows, wishes, tell).choose(sizes, wishes)
+    return FeatureContest(rows, wishes, tell).pick(sizes, wishes)
 
 
 class FeatureContest:
@@ -185,25 +205,54 @@ class FeatureContest:
         Raises:
             BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
         """
-        short = [each for each in self._entrants if each.dictionary.parameters < min(sizes)]
-        too_long = [each.spec for each in self._entrants if each.dictionary.parameters >= min(sizes)]
+        short, too_long = self._able(sizes)
         found = []
         for done, entrant in enumerate(short, start=1):
             found.append(self._weigh(entrant, tuple(sizes), wishes))
             self._tell(FOLDS + done, FOLDS + len(short))
-        if not found:
+        found.sort(key=lambda each: each.parameters)
+        return FeatureChoice(tuple(found), take(found), too_long)
+
+    def pick(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
+        """The same, without a forecast for those that can be neither first nor second whatever it would say.
+
+        The first of them are weighed by what they would lose if owners made the best model of it.
+
+        Raises:
+            BadInput: as `choose`.
+        """
+        short, too_long = self._able(sizes)
+        if not any((each.figures(self._rows.target).explained or 0.0) >= LITTLE for each in short):
+            return self.choose(sizes, wishes)
+        floors = [each.floor(self._ripening(each)) for each in short]
+        found = list[WeighedFeatures]()
+        for place in np.argsort(floors, kind="stable"):
+            if len(found) > 1 and floors[place] > sorted(each.predicted_loss for each in found)[1]:
+                break
+            found.append(self._weigh(short[place], tuple(sizes), wishes))
+            self._tell(FOLDS + len(found), FOLDS + len(short))
+        self._tell(FOLDS + len(short), FOLDS + len(short))
+        found.sort(key=lambda each: each.parameters)
+        return FeatureChoice(tuple(found), _least(found), too_long)
+
+    def _able(self, sizes: Sequence[int]) -> tuple[list[_Entrant], tuple[FeatureSpec, ...]]:
+        """Candidates that the smallest owner has enough records for, and those that it has not."""
+        short = [each for each in self._entrants if each.dictionary.parameters < min(sizes)]
+        too_long = tuple(each.spec for each in self._entrants if each.dictionary.parameters >= min(sizes))
+        if not short:
             raise self._problem or BadInput(
                 f"features auto, and an owner of {min(sizes)} records",
                 remedy="leave such owners out, or name the features: 3, pls:2",
                 value=min(sizes),
             )
-        found.sort(key=lambda each: each.parameters)
-        return FeatureChoice(tuple(found), take(found), tuple(too_long))
+        return short, too_long
+
+    def _ripening(self, entrant: _Entrant) -> float:
+        return self._rows.cells.ripening if entrant.spec.score else 1.0
 
     def _weigh(self, entrant: _Entrant, sizes: tuple[int, ...], wishes: TrainingSpec) -> WeighedFeatures:
         way = glance(draft_outline(entrant.dictionary, entrant.evidence, sizes, wishes))
-        score = self._rows.cells.ripening if entrant.spec.score else 1.0
-        ratio = _prospect(entrant.evidence, way, entrant.held, score).ratio
+        ratio = _prospect(entrant.evidence, way, entrant.held, self._ripening(entrant)).ratio
         known = entrant.spec, entrant.dictionary.parameters, tuple(entrant.losses)
         return WeighedFeatures(*known, way.relative_fitness, ratio, way.rule, entrant.figures(self._rows.target))
 
@@ -237,9 +286,24 @@ class _Entrant:
         self.margins.append(theta @ own.columns)
         self.targets.append(own.targets)
 
+    def floor(self, score: float) -> float:
+        """What the best model in these features would lose; no joint one is predicted to lose less."""
+        known, loss = self.evidence, float(np.mean(self.losses)) * score
+        if not known.enough:
+            return loss
+        objective, sample, rows = known.objective, known.sample, known.sample.records * (FOLDS - 1) // FOLDS
+        bend = objective.curvature(sample, known.start)
+        slopes = left_out_slopes(objective, sample, known.start, bend)
+        inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
+        mean = sample.columns @ slopes / sample.records
+        # tr A⁻¹Σ_gg, without Σ_gg.
+        spread = np.mean(slopes**2 * quadratic_forms(inverse, sample.columns)) - mean @ inverse @ mean
+        public = float(spread) / 2 / rows / objective.fitness(sample, known.start)
+        return loss / (1 + _SAFELY * self.held * public)
+
     def figures(self, target: Target) -> Metrics:
         """Of all folds together."""
-        return metrics_of_margins(target, np.concatenate(self.margins), np.concatenate(self.targets))
+        return cross_validated_metrics(target, np.concatenate(self.margins), np.concatenate(self.targets))
 
 
 def _cross_validate(rows: PublicRows, entrants: Sequence[_Entrant], tell: Callable[[int], None]) -> None:
@@ -255,6 +319,11 @@ def take(found: Sequence[WeighedFeatures]) -> WeighedFeatures:
     """The least predicted loss; without a forecast, the least loss; the fewest numbers if all fail."""
     if not any((each.public.explained or 0.0) >= LITTLE for each in found):
         return min(found, key=lambda each: each.parameters)
+    return _least(found)
+
+
+def _least(found: Sequence[WeighedFeatures]) -> WeighedFeatures:
+    """The least predicted loss; without a forecast, the least loss."""
     best = min(found, key=lambda each: (each.predicted_loss, each.parameters))
     if not math.isfinite(best.predicted_loss):
         return min(found, key=lambda each: (each.loss, each.parameters))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from copriv.forecast.newton import ANSWERS, NewtonForecast, NewtonPrediction, best_prediction
 from copriv.losses.optimum import minimise
 from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
-from copriv.rules.adaptive_questions import MOST_ANSWERS, kept_precision
+from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
 from copriv.rules.rule import AnyRule
@@ -40,9 +39,8 @@ def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> 
     ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start)
     units = _units(scene, protection, 1)
     clip = ahead.best_clip(scene.records, units, chances_of_shifts())
-    left = math.sqrt(kept_precision(len(scene.records), protection.norm))
     known = ahead.at(clip) or ahead
-    return replace(known.best(scene.records, {1: [unit / left for unit in units]}), answers=MOST_ANSWERS)
+    return replace(known.best(scene.records, {1: units}), answers=MOST_ANSWERS)
 
 
 def newton_costs(scene: Scene, protection: Protection, *, runs: int, seed: int) -> tuple[FloatArray, NewtonPrediction]:

@@ -193,7 +193,9 @@ class Scenario:
     def _repr_html_(self) -> str:
         low, high = min(self.records), max(self.records)
         sizes = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        return html.escape(f"{self.owners} owners of {sizes} records each; {self.promise}")
+        return html.escape(
+            f"{self.owners} owner{'' if self.owners == 1 else 's'} of {sizes} records each; {self.promise}"
+        )
 
 
 def _split(text: str, what: str) -> list[str]:

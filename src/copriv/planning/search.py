@@ -15,7 +15,7 @@ from copriv.planning.candidate import Candidate
 from copriv.planning.expectation import expect, with_standard_error
 from copriv.planning.few_rows import are_too_few
 from copriv.planning.outline import Outline
-from copriv.planning.screen import SCREENED, outclassed
+from copriv.planning.screen import outclassed, screened
 from copriv.planning.settle import settle, settle_terms
 from copriv.rules.adaptive_questions import is_few
 from copriv.rules.registry import resolve
@@ -48,12 +48,12 @@ def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
     if outline.agreed is not None:
         return [_forecast(outline, settle_terms(outline, outline.agreed))]
     kinds = [outline] if not outline.gaussian else [outline, outline.purely()]
-    rules = _rules(outline)
-    quick = [(kind, rule) for rule in rules if rule not in SCREENED for kind in kinds]
+    rules, slow = _rules(outline), screened(outline)
+    quick = [(kind, rule) for rule in rules if rule not in slow for kind in kinds]
     found = _work_out(quick)
     beaten = min((candidate.relative_fitness for candidate in found if candidate.rule == "newton"), default=0.0)
     behind = {kind: outclassed(kind, rules, beaten) for kind in kinds}
-    steps = [(kind, rule) for rule in rules if rule in SCREENED for kind in kinds]
+    steps = [(kind, rule) for rule in rules if rule in slow for kind in kinds]
     steps = [(kind, rule) for kind, rule in steps if not (skip and rule in behind[kind])]
     marks = [rule in behind[kind] for kind, rule in (*quick, *steps)]
     found += _work_out(steps)

@@ -13,11 +13,10 @@ budget: an owner answers as long as the shares that were asked for fit into it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -41,32 +40,9 @@ from copriv.privacy.sensitivity import (
 from copriv.privacy.weakness import weakness
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
+from copriv.protocol.query_budget import Exact, QueryBudget, find_part
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
-
-Exact: TypeAlias = Callable[[Records, FloatArray], FloatArray]
-
-
-@dataclass(frozen=True, slots=True)
-class QueryBudget:
-    """One kind of question: its exact answer, how far one record can move it, and the noise that hides this.
-
-    `bound` is the most that one record may count: the clip of a gradient, the bound of a loss, the length of a row.
-    What `exact` returns is to be sealed at once by whoever calls. `share` is the per cent of the training budget that
-    an answer may cost; 0 without a menu.
-    """
-
-    kind: Kind
-    bound: float
-    sensitivity: Sensitivity
-    calibration: Calibration
-    exact: Exact = field(repr=False, compare=False)
-    share: int = 0
-
-    @property
-    def allowance(self) -> Amount:
-        """The price of all the promised answers of this kind, and of not one more; of a menu, the training budget."""
-        return self.calibration.budget if self.share else self.calibration.charge * self.calibration.answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +91,27 @@ class Commitment:
         """The kinds on the menu; none without."""
         return tuple(dict.fromkeys(part.kind for part in self.menu))
 
-    def allows(self, kind: Kind, share: int = 0) -> bool:
-        """Whether anything was set aside for such questions; of a menu, at such a share."""
-        return any((part.kind, part.share) == (kind, share) for part in self.parts)
+    def allows(self, kind: Kind, share: int = 0, before: int = 0) -> bool:
+        """Whether anything was set aside for such questions; of a menu, at such a share, after such a level."""
+        return find_part(self.parts, kind, share, before) is not None
 
-    def part(self, kind: Kind, share: int = 0) -> QueryBudget:
-        """What is promised for one kind of question; of a menu, at one share."""
-        for part in self.parts:
-            if (part.kind, part.share) == (kind, share):
-                return part
-        of_share = f" at a share of {share} %" if share else ""
+    def part(self, kind: Kind, share: int = 0, before: int = 0) -> QueryBudget:
+        """What is promised for one kind of question; of a menu, at one share, after one level."""
+        found = find_part(self.parts, kind, share, before)
+        if found is not None:
+            return found
+        of_share = (f" at a share of {share} %" if share else "") + (f" after {before} %" if before else "")
         allowed = dict.fromkeys(part.kind + (f" at {part.share} %" if part.share else "") for part in self.parts)
         raise BadInput(
             f"nothing is promised for questions of kind {kind!r}{of_share}",
             remedy=f"ask for {' or '.join(allowed)}, or agree on terms that allow it",
             value=(kind, share) if share else kind,
         )
+
+    def levels(self, kind: Kind, share: int) -> tuple[QueryBudget, ...]:
+        """The finest choice on the menu, and so on down to this one, if its answers can be made finer; else none."""
+        finer = [part for part in self.menu if part.kind == kind and part.share >= share and part.has_levels]
+        return tuple(sorted(finer, key=lambda part: part.share, reverse=True))
 
     def require_bounded(self, records: Records) -> None:
         """Refuse records that the dictionary has not bounded, before anything is answered from them."""

@@ -16,7 +16,18 @@ from msgspec import Meta
 from copriv.privacy.release import Release
 from copriv.protocol.text import is_plain
 
-Reason = Literal["oversized", "malformed", "terms", "outside", "rollback", "exhausted", "conflict", "failed", "garbage"]
+Reason = Literal[
+    "oversized",
+    "malformed",
+    "terms",
+    "outside",
+    "rollback",
+    "unfounded",
+    "exhausted",
+    "conflict",
+    "failed",
+    "garbage",
+]
 Kind = Literal["gradient", "moments", "loss", "second_moments"]
 
 LONGEST_TEXT = 500
@@ -26,7 +37,9 @@ class Query(msgspec.Struct, frozen=True, tag="query"):
     """The learner asks an owner for its average gradient or loss at θ, or for moments; its id makes repeating free.
 
     The receipt is the newest one that the learner holds from this owner. The share is the per cent of the training
-    budget that the learner has chosen from the menu of the terms; 0 where there is none.
+    budget that the learner has chosen from the menu of the terms; 0 where there is none. `before` is the level at which
+    this owner has answered the same question already: the answer is then at the level of both together, takes the place
+    of the former, and costs the difference.
     """
 
     id: str
@@ -36,6 +49,7 @@ class Query(msgspec.Struct, frozen=True, tag="query"):
     receipt: str | None = None
     kind: Kind = "gradient"
     share: int = 0
+    before: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):

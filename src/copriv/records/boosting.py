@@ -8,7 +8,7 @@ those of private rows come from a quarter more rows, and are a little better.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -25,8 +25,11 @@ FOLDS = 5
 # So many trees are grown first, and more if the best count is near the end.
 _SOME_TREES, _MOST_TREES = 60, 150
 _WELL_BEFORE = 0.75
+# On so many folds larger trees are looked at first.
+_LOOK = 2
 _RATE = 0.1
-_LEAVES = 16
+# How many leaves a tree may have: the larger ones are tried as long as they are better out of fold.
+_LEAVES = (8, 16, 32)
 _FEWEST_IN_LEAF = 20
 _FEWEST_ROWS = 50
 _RIDGE = 1.0
@@ -79,7 +82,7 @@ def rank_categories(places: FloatArray, targets: FloatArray, count: int) -> IntA
 
 
 def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool) -> Boosting:
-    """Grow trees on all rows, as many as are best out of fold.
+    """Grow trees on all rows: as many, and with as many leaves, as are best out of fold.
 
     Args:
         inputs: what trees read, categories as places from the lowest average target to the highest.
@@ -88,15 +91,101 @@ def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int],
         labels: whether the logistic loss is to be boosted; scores are log-odds then.
     """
     _require_rows(targets, labels=labels)
-    for most in (_SOME_TREES, _MOST_TREES):
-        staged = _out_of_fold(inputs, targets, counts, labels=labels, trees=most)
-        best = int(np.argmin([score_loss(scores, targets, labels=labels) for scores in staged]))
-        if best < _WELL_BEFORE * most:
+    known = _Folds.of(inputs, targets, counts, labels=labels)
+    best = known.grow(_LEAVES[0])
+    for leaves in _LEAVES[1:]:
+        larger = known.grow(leaves, best.early)
+        if larger.loss >= best.loss:
             break
+        best = larger
     asked = _strongest(inputs, targets, labels=labels)
-    final = _fit(inputs[:, asked], targets, labels=labels, trees=best + 1)
-    start = [float(np.ravel(final._baseline_prediction)[0])]  # noqa: SLF001
-    return Boosting(_trees(final, asked, start), staged[best])
+    final = _fit(inputs[:, asked], targets, labels=labels, trees=best.trees, max_leaf_nodes=best.leaves)
+    trees = _trees(final, asked, [float(np.ravel(final._baseline_prediction)[0])])  # noqa: SLF001
+    if leaves_of(trees) == best.leaves:
+        return Boosting(trees, best.out_of_fold)
+    return Boosting(trees, score_again(inputs, targets, counts, trees, labels=labels))
+
+
+def leaves_of(trees: Trees) -> int:
+    """How many leaves these trees were allowed: the fewest of what is tried that their largest needs."""
+    per_tree = np.diff(np.searchsorted(trees.leaves, [*trees.roots, len(trees.columns)]))
+    return next((leaves for leaves in _LEAVES if per_tree.max() <= leaves), _LEAVES[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """Trees with so many leaves at most: how many of them are best out of fold, and the rows' scores then.
+
+    `early` is the loss of some trees on two folds.
+    """
+
+    leaves: int
+    trees: int
+    loss: float
+    out_of_fold: FloatArray
+    early: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Folds:
+    """Of each fold, what trees read of all rows, by what the others tell; and which rows the others are."""
+
+    parts: tuple[tuple[FloatArray, npt.NDArray[np.bool_]], ...]
+    targets: FloatArray
+    labels: bool
+
+    @classmethod
+    def of(cls, inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool) -> _Folds:
+        """Folds whose others have one label only are left out: their scores are 0."""
+        folds, parts = folds_of(targets.size), []
+        for fold in range(FOLDS):
+            others = folds != fold
+            if labels and np.unique(targets[others]).size < 2:
+                continue
+            ranked = _ranked(inputs, targets, counts, others)
+            parts.append((ranked[:, _strongest(ranked[others], targets[others], labels=labels)], others))
+        return cls(tuple(parts), targets, labels)
+
+    def grow(self, leaves: int, early: float = np.inf) -> _Grown:
+        """Some trees, and more if the best count is near the end.
+
+        Larger trees learn faster. Those that are not ahead of `early` after some trees on two folds are given up.
+        """
+        models = [self._fit(place, leaves, _SOME_TREES) for place in range(_LOOK)]
+        glance = self._best(models, leaves)
+        if glance.loss >= early:
+            return replace(glance, loss=np.inf)
+        models += [self._fit(place, leaves, _SOME_TREES) for place in range(_LOOK, len(self.parts))]
+        found = self._best(models, leaves)
+        if found.trees > _WELL_BEFORE * _SOME_TREES:
+            for model, (rows, others) in zip(models, self.parts, strict=True):
+                model.set_params(max_iter=_MOST_TREES).fit(rows[others], self.targets[others])
+            found = self._best(models, leaves)
+        return replace(found, early=glance.loss)
+
+    def scores(self, leaves: int, trees: int) -> FloatArray:
+        """The score of each row by so many trees of the other folds."""
+        found = np.zeros(self.targets.size)
+        for place, (rows, others) in enumerate(self.parts):
+            found[~others] = _final(self._fit(place, leaves, trees), rows[~others], labels=self.labels)
+        return found
+
+    def _fit(self, place: int, leaves: int, trees: int) -> _Model:
+        rows, others = self.parts[place]
+        return _fit(rows[others], self.targets[others], labels=self.labels, trees=trees, max_leaf_nodes=leaves)
+
+    def _best(self, models: Sequence[_Model], leaves: int) -> _Grown:
+        """How many trees are best on the rows of the first folds, one model a fold."""
+        parts = self.parts[: len(models)]
+        staged, seen = np.zeros((models[0].n_iter_, self.targets.size)), np.zeros(self.targets.size, dtype=bool)
+        for model, (rows, others) in zip(models, parts, strict=True):
+            staged[:, ~others] = _stages(model, rows[~others], labels=self.labels)
+            seen |= ~others
+        if len(parts) == len(self.parts):
+            seen[:] = True
+        losses = [score_loss(scores[seen], self.targets[seen], labels=self.labels) for scores in staged]
+        best = int(np.argmin(losses))
+        return _Grown(leaves, best + 1, losses[best], staged[best].copy())
 
 
 def score_again(
@@ -113,28 +202,12 @@ def score_again(
     """
     if targets.size < _FEWEST_ROWS:
         return trees.scores_of(inputs)
-    staged = _out_of_fold(inputs, targets, counts, labels=labels, trees=max(len(trees.roots) - 1, 1))
-    return np.asarray(staged[-1], dtype=np.float64)
-
-
-def _out_of_fold(
-    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool, trees: int
-) -> FloatArray:
-    """The score of each row after each tree, by trees of the other folds (trees × rows)."""
-    folds, staged = folds_of(targets.size), np.zeros((trees, targets.size))
-    for fold in range(FOLDS):
-        train, held_out = folds != fold, folds == fold
-        if labels and np.unique(targets[train]).size < 2:
-            continue
-        ranked = _ranked(inputs, targets, counts, train)
-        asked = _strongest(ranked[train], targets[train], labels=labels)
-        model = _fit(ranked[train][:, asked], targets[train], labels=labels, trees=trees)
-        staged[:, held_out] = _stages(model, ranked[held_out][:, asked], labels=labels)
-    return staged
+    known = _Folds.of(inputs, targets, counts, labels=labels)
+    return known.scores(leaves_of(trees), max(len(trees.roots) - 1, 1))
 
 
 def scores_without(
-    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: int, *, labels: bool
+    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: Trees, *, labels: bool
 ) -> list[FloatArray]:
     """Of each fold, scores of the other rows by trees that have seen neither its rows nor those of their own fold.
 
@@ -144,20 +217,22 @@ def scores_without(
         inputs: what trees read.
         targets: bounded numbers, or labels −1 and +1.
         counts: how many categories each column has; 0 for numbers.
-        trees: how many trees a model has.
+        trees: of all public rows: a model has as many, with as many leaves.
         labels: whether the logistic loss is boosted.
     """
     folds, found = folds_of(targets.size), np.zeros((FOLDS, targets.size))
+    count, leaves = max(len(trees.roots) - 1, 1), leaves_of(trees)
     for one, other in combinations(range(FOLDS), 2):
         train = (folds != one) & (folds != other)
         if labels and np.unique(targets[train]).size < 2:
             continue
         ranked = _ranked(inputs, targets, counts, train)
         asked = _strongest(ranked[train], targets[train], labels=labels)
-        model = _fit(ranked[train][:, asked], targets[train], labels=labels, trees=trees)
+        rows = ranked[:, asked]
+        model = _fit(rows[train], targets[train], labels=labels, trees=count, max_leaf_nodes=leaves)
         for fold, judged in ((one, other), (other, one)):
             held_out = folds == fold
-            found[judged, held_out] = _final(model, ranked[held_out][:, asked], labels=labels)
+            found[judged, held_out] = _final(model, rows[held_out], labels=labels)
     return [found[fold, folds != fold] for fold in range(FOLDS)]
 
 
@@ -220,10 +295,10 @@ def _fit(inputs: FloatArray, targets: FloatArray, *, labels: bool, trees: int, *
     kind = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
     usual = {
         "learning_rate": _RATE,
-        "max_leaf_nodes": _LEAVES,
         "min_samples_leaf": _FEWEST_IN_LEAF,
         "l2_regularization": _RIDGE,
         "early_stopping": False,
+        "warm_start": True,
         "random_state": 0,
     }
     return kind(max_iter=trees, **(usual | shape)).fit(inputs, targets)

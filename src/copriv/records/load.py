@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput, BadTable
+from copriv.losses.metrics import Metrics
 from copriv.losses.sample import Sample
 from copriv.records.column import text
 from copriv.records.dictionary import Dictionary
@@ -44,7 +45,8 @@ class OwnerSample:
 class Intake:
     """Everything a study starts from; without public rows, the dictionary is somebody else's.
 
-    `features` are those that were fitted: as asked for, or as chosen; None if the dictionary was agreed already.
+    `features` are those that were fitted: as asked for, or as chosen; None if the dictionary was agreed already. Where
+    they were chosen, `public_figures` are those of the cross-validated public model, and `public_distance` is its ψ.
     """
 
     dictionary: Dictionary
@@ -52,6 +54,8 @@ class Intake:
     owners: tuple[OwnerSample, ...]
     notices: tuple[str, ...]
     features: FeatureSpec | None = None
+    public_figures: Metrics | None = None
+    public_distance: float | None = None
 
     def require_public(self) -> Sample:
         """The public rows, for whatever cannot do without."""

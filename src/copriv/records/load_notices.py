@@ -76,11 +76,15 @@ def about_rows(small: list[Share], names: Names | None, private_rows: IntArray) 
     notices = []
     nameless = 0 if names is None else int(np.sum(names.codes[private_rows] == NAMELESS))
     if nameless:
-        notices.append(f"{nameless:,} private rows name no owner and are left out")
-    if small:
-        notices.append(
-            f"{len(small)} owners with too few records are left out: {_list([share.name for share in small])}"
+        which = (
+            "1 private row names no owner and is"
+            if nameless == 1
+            else f"{nameless:,} private rows name no owner and are"
         )
+        notices.append(f"{which} left out")
+    if small:
+        who = "1 owner with too few records is" if len(small) == 1 else f"{len(small)} owners with too few records are"
+        notices.append(f"{who} left out: {_list([share.name for share in small])}")
     return notices
 
 

@@ -225,9 +225,9 @@ class PublicCells:
     def _boosted_without(self) -> tuple[Boosting, ...]:
         """Of each fold, scores of the other rows by trees that have never seen its own."""
         known, counts = self._known, category_counts(self.columns)
-        trees = max(len(self.boosting.trees.roots) - 1, 1)
+        trees = self.boosting.trees
         scores = scores_without(self.inputs[known], self.targets[known], counts, trees, labels=self._labels)
-        return tuple(Boosting(self.boosting.trees, each) for each in scores)
+        return tuple(Boosting(trees, each) for each in scores)
 
     def _boosted_beside(self, fold: int) -> Boosting:
         """Trees, and scores of the rows outside a fold that have never seen it."""

@@ -5,7 +5,7 @@ Targets beyond the public bound were clipped when records were read: errors are 
 
 from __future__ import annotations
 
-from copriv.losses.metrics import Metrics, label_metrics, number_metrics
+from copriv.losses.metrics import Metrics, label_metrics, number_metrics, with_auc_fall
 from copriv.losses.sample import Sample
 from copriv.records.target import Target
 from copriv.vectors import FloatArray
@@ -23,6 +23,12 @@ def metrics_of_margins(target: Target, margins: FloatArray, targets: FloatArray)
     if target.kind == "label":
         return label_metrics(predictions, targets > 0)
     return number_metrics(predictions, target.center + target.scale * targets)
+
+
+def cross_validated_metrics(target: Target, margins: FloatArray, targets: FloatArray) -> Metrics:
+    """Of margins by models that have not seen the record; what follows of other models' AUC is worked out, too."""
+    found = metrics_of_margins(target, margins, targets)
+    return with_auc_fall(found, margins, targets > 0) if target.kind == "label" else found
 
 
 def metrics_of_model(target: Target, sample: Sample, theta: FloatArray) -> Metrics:

@@ -15,6 +15,7 @@ from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.report.fit_lines import fit_lines
 from copriv.report.quality_lines import compared
+from copriv.report.sentence import many
 
 _HEADS = {"join": "Join", "stay": "Stay", "either": "Too close to call"}
 _UNFIT = "These public rows do not fit, so do not decide by them"
@@ -79,7 +80,11 @@ def show_verdict(told: VerdictTold, console: Console) -> None:
 
 def explain(verdict: HomeAdvice, turning: BreakEven, scenario: Scenario) -> str:
     """What an owner can act on, in a few sentences."""
-    who, other, stay = f"with {scenario.owners} owners at {_promise(scenario)}", verdict.known.without, _stays(verdict)
+    who, other, stay = (
+        f"with {many(scenario.owners, 'owner')} at {_promise(scenario)}",
+        verdict.known.without,
+        _stays(verdict),
+    )
     gain, (low, high), kind = (
         (verdict.joint_gain, verdict.joint_interval, JOINT)
         if stay
@@ -107,7 +112,7 @@ def explain_turning(turning: BreakEven, scenario: Scenario) -> str:
     low, high = scenario.epsilon_range
     budgets = "" if low == high else " (the largest; the others in proportion)"
     return (
-        f"With {scenario.owners} owners, {_from_epsilon(turning.epsilon)}{budgets}; at {_promise(scenario)}, "
+        f"With {many(scenario.owners, 'owner')}, {_from_epsilon(turning.epsilon)}{budgets}; at {_promise(scenario)}, "
         f"{_from(turning.owners)}."
     )
 

@@ -13,7 +13,8 @@ from rich.text import Text
 from copriv.losses.moments import moment_count
 from copriv.owner.workspace import Enrollment, Prepared
 from copriv.privacy.weakness import weakness
-from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.protocol.commitment import Commitment
+from copriv.protocol.query_budget import QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain, quoted, squeezed
 from copriv.report.fit_lines import fit_lines

@@ -27,8 +27,8 @@ from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.ledger_history import NOT_NOTED, LedgerEvent, history, learner_name, study_name
+from copriv.report.pages import render
 from copriv.report.sentence import many
-from copriv.report.statement import render
 
 FOR_WHOM = (
     "This statement is for the owner of the records. It tells of every study and learner. Nothing in it was computed "

@@ -6,22 +6,25 @@ Files are read and written again, so that nothing leaves that does not belong in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
+from copriv.report.kept_run import FinishedRun, find_run, read_kept, read_passable
 from copriv.report.model_export import FORMATS, write_format
 from copriv.report.model_file import PERSONAL, read_model
 from copriv.report.network_run import JointFigures
-from copriv.report.statement import Statement, render
+from copriv.report.pages import render
+from copriv.report.report_files import FACTS, INTERNAL, REPORT
+from copriv.report.report_page import report_html
+from copriv.report.statement import Statement
 from copriv.schedule.trace import Trace
 
 _WHY_NOT: Mapping[str, str] = {
     "run.json": "its figures were measured on the records: not private",
+    INTERNAL: "its figures were measured on the records: not private",
     "convergence.png": "it shows figures that were measured on the records: not private",
     "convergence.svg": "it shows figures that were measured on the records: not private",
     "checkpoint.sqlite": "it holds every answer and receipt, for resuming only",
@@ -33,7 +36,6 @@ FOLDER = "folder"
 _UNKNOWN = "it is no part of a run"
 
 Read = Callable[[Path], bytes]
-Told = TypeVar("Told", Statement, JointFigures)
 
 
 class Exported(msgspec.Struct):
@@ -53,25 +55,19 @@ class Exported(msgspec.Struct):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A finished run: where it lies, and whether its owners were elsewhere."""
-
-    folder: Path
-    joint: bool
-
-    @property
-    def files(self) -> Mapping[str, Read]:
-        """What may be passed on, and how it is read."""
-        both: dict[str, Read] = {
-            "model.json": _model,
-            "privacy.json": _statement,
-            "privacy.html": _page,
-            "schedule.json": _schedule,
-        }
-        if not self.joint:
-            return both
-        return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
+def _files(finished: FinishedRun) -> Mapping[str, Read]:
+    """What may be passed on, and how it is read."""
+    both: dict[str, Read] = {
+        "model.json": _model,
+        "privacy.json": _statement,
+        "privacy.html": _page,
+        "schedule.json": _schedule,
+        FACTS: _facts,
+        REPORT: _report,
+    }
+    if not finished.joint:
+        return both
+    return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
 
 
 def export_as(run: Path, place: Path, form: str) -> Exported:
@@ -98,22 +94,16 @@ def export_run(run: Path, folder: Path) -> Exported:
     finished = _find(run)
     if folder.exists():
         raise BadInput(f"{folder} exists, and is never overwritten", remedy="choose another PLACE", value=str(folder))
-    contents = {name: read(finished.folder / name) for name, read in finished.files.items()}
+    contents = {name: read(finished.folder / name) for name, read in _files(finished).items()}
     _write(folder, contents)
     others = sorted(path.name for path in finished.folder.iterdir() if path.name not in contents)
     return Exported(str(folder), list(contents), {name: _WHY_NOT.get(name, _UNKNOWN) for name in others})
 
 
-def _find(run: Path) -> Finished:
+def _find(run: Path) -> FinishedRun:
     """The run folder that is meant, if its run is finished and its noise protects."""
-    folder = run / "run" if (run / "members.json").is_file() else run
-    if not (folder / "run.json").is_file():
-        raise BadInput(
-            f"{run} holds no finished run",
-            remedy="give a run folder of `copriv train`, or a learner's folder after `copriv learner run`",
-            value=str(run),
-        )
-    noise = read_model(folder / "model.json").noise
+    finished = find_run(run)
+    noise = read_model(finished.folder / "model.json").noise
     if noise == PERSONAL:
         raise BadInput(f"the model in {run} is personal", remedy="it stays at home: no ε covers it", value=noise)
     if noise != "secure":
@@ -122,7 +112,7 @@ def _find(run: Path) -> Finished:
             remedy="train without --simulate; nothing of a simulation on records may be passed on",
             value=noise,
         )
-    return Finished(folder, joint=(folder / "roster.json").is_file())
+    return finished
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -141,12 +131,21 @@ def _model(path: Path) -> bytes:
 
 
 def _statement(path: Path) -> bytes:
-    return _text(_decode(path, Statement))
+    return _text(read_kept(path, Statement))
 
 
 def _page(path: Path) -> bytes:
     """The page is drawn again from the statement beside it."""
-    return render("privacy.html", _decode(path.with_name("privacy.json"), Statement)).encode()
+    return render("privacy.html", read_kept(path.with_name("privacy.json"), Statement)).encode()
+
+
+def _facts(path: Path) -> bytes:
+    return _text(read_passable(find_run(path.parent)).facts)
+
+
+def _report(path: Path) -> bytes:
+    """The report is drawn again from the files beside it that may be passed on."""
+    return report_html(read_passable(find_run(path.parent))).encode()
 
 
 def _schedule(path: Path) -> bytes:
@@ -154,19 +153,8 @@ def _schedule(path: Path) -> bytes:
 
 
 def _figures(path: Path) -> bytes:
-    return _text(_decode(path, JointFigures))
+    return _text(read_kept(path, JointFigures))
 
 
 def _text(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value)) + b"\n"
-
-
-def _decode(path: Path, kind: type[Told]) -> Told:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as problem:
-        raise BadInput(
-            f"{path} cannot be passed on: {problem}",
-            remedy="it is damaged, or of an earlier version, whose statements are not meant to leave",
-            value=str(path),
-        ) from problem

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from copriv.forecast.foresight import Foreseen
-from copriv.owner.owner import account_of
+from copriv.owner.owner import account_of, study_of
 from copriv.planning.few_rows import about_few_rows
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount
+from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.protocol.commitment import weakest
 from copriv.report.menu import MenuStated, state_menu
 from copriv.rules.paper import rho_from_step
@@ -45,6 +45,18 @@ class Spending(msgspec.Struct):
     most_answers: int
     records: int
     menu: list[MenuStated] = []
+
+
+class Budget(msgspec.Struct):
+    """What one account of an owner's ledger says, over all studies that it knows; no budget if none is declared."""
+
+    owner: str
+    currency: str
+    budget: float | None
+    spent: float
+    reserved: float
+    left: float | None
+    studies: int
 
 
 class Alone(msgspec.Struct):
@@ -103,6 +115,7 @@ class Figures(msgspec.Struct):
     predicted_elsewhere: tuple[float, float] | None = None
     foreseen: list[Foreseen] = []
     quality: Quality | None = None
+    budgets: list[Budget] = []
 
 
 def figures(run: LocalRun) -> Figures:
@@ -156,9 +169,9 @@ def _notices(run: LocalRun) -> list[str]:
 
 
 def _seen(run: LocalRun) -> dict[str, Any]:
-    """Where ψ was predicted to lie, if public rows fit and if they do not; what answers told; what models are worth."""
+    """Where ψ was predicted to lie, if public rows fit and if they do not; what answers, models and ledgers tell."""
     candidate, watched = run.study.candidate, run.watch.foreseen
-    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality}
+    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality, "budgets": budgets(run)}
     if candidate is None or math.isnan(candidate.relative_fitness):
         return told
     ahead = candidate.forecast
@@ -197,3 +210,19 @@ def spending(run: LocalRun) -> list[Spending]:
             )
         )
     return entries
+
+
+def budgets(run: LocalRun) -> list[Budget]:
+    """What each owner's ledger says of every study that it knows."""
+    found = []
+    for owner, ledger in zip(run.intake.owners, run.consortium.ledgers, strict=True):
+        book = ledger.state()
+        studies = len({study_of(account) for account in book.studies})
+        for measure, account in book.accounts.items():
+            open_questions = (asked for asked in book.queries.values() if asked.answer is None)
+            reserved = sum(asked.price.nano for asked in open_questions if asked.price.measure == measure)
+            left = None if account.open else account.left / NANO
+            limit = None if account.open else account.budget.nano / NANO
+            sign = "ε" if measure == "epsilon" else "ρ"
+            found.append(Budget(owner.name, sign, limit, account.spent / NANO, reserved / NANO, left, studies))
+    return found

@@ -10,7 +10,8 @@ import msgspec
 
 from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Opening, Version
 from copriv.owner.ledger_state import LedgerState
-from copriv.owner.owner import read_stored, study_of
+from copriv.owner.owner import study_of
+from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.privacy.release import Release
@@ -22,7 +23,11 @@ NOT_NOTED = "not noted"
 
 
 class Sent(msgspec.Struct):
-    """What left with an answer: noisy numbers, and the noise on them; of a menu, the share in per cents."""
+    """What left with an answer: noisy numbers, and the noise on them; of a menu, the share in per cents.
+
+    `before` is the level of an earlier answer to the same question, which this one made finer: it has the noise of both
+    shares together, and only the difference was paid.
+    """
 
     kind: str
     numbers: int
@@ -30,6 +35,7 @@ class Sent(msgspec.Struct):
     scale: float
     values: tuple[float, ...] | None
     share: int = 0
+    before: int = 0
 
 
 class LedgerEvent(msgspec.Struct):
@@ -154,9 +160,10 @@ def _sent(payload: bytes, kind: str, *, values: bool) -> tuple[Sent | None, str]
         return None, f"{len(payload)} bytes were sent that are no answer of this version"
     numbers, release = found.values, found.release
     kind = kind_name(found.kind) if found.kind else kind
-    sent = Sent(kind, len(numbers), release.mechanism, release.scale, numbers if values else None, found.share)
+    shown = numbers if values else None
+    sent = Sent(kind, len(numbers), release.mechanism, release.scale, shown, found.share, found.before)
     many = "number" if len(numbers) == 1 else "numbers"
-    return sent, f"{kind}{at_share(found.share)}, {len(numbers)} {many}, {_noise(release)}"
+    return sent, f"{kind}{at_share(found.share, found.before)}, {len(numbers)} {many}, {_noise(release)}"
 
 
 def _noise(release: Release) -> str:

@@ -11,7 +11,8 @@ import msgspec
 from copriv.owner.entries import Charge
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
-from copriv.owner.owner import read_stored, study_of
+from copriv.owner.owner import study_of
+from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
 from copriv.report.dataset_statement import book_weakness
@@ -59,17 +60,20 @@ def what_was_chosen(ledger: SqliteLedger) -> dict[str, str]:
     for charge in charges:
         prices.setdefault(charge.study, set()).add(charge.nano)
     answered = {query for query, asked in ledger.state().queries.items() if asked.answer is not None}
-    counted: dict[str, Counter[tuple[str, int]]] = {}
+    counted: dict[str, Counter[tuple[str, int, int]]] = {}
     for charge in charges:
         if len(prices[charge.study]) > 1 and charge.query in answered:
             stored = read_stored(ledger.answer_to(charge.query))
             if stored is not None and stored.share:
-                counted.setdefault(study_of(charge.study), Counter())[stored.kind, stored.share] += 1
+                counted.setdefault(study_of(charge.study), Counter())[stored.kind, stored.share, stored.before] += 1
     return {study: _chosen(found) for study, found in counted.items()}
 
 
-def _chosen(found: Counter[tuple[str, int]]) -> str:
-    return ", ".join(f"{kind_name(kind)}{at_share(share)} ({times})" for (kind, share), times in sorted(found.items()))
+def _chosen(found: Counter[tuple[str, int, int]]) -> str:
+    return ", ".join(
+        f"{kind_name(kind)}{at_share(share, before)} ({times})"
+        for (kind, share, before), times in sorted(found.items(), key=lambda item: (item[0][0], item[0][2], item[0][1]))
+    )
 
 
 def ledger_sheet(path: Path, book: LedgerState, asked: dict[str, str] | None = None) -> LedgerSheet:

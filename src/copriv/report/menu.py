@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
 import msgspec
 
-from copriv.protocol.commitment import Commitment, QueryBudget
+from copriv.protocol.commitment import Commitment
+from copriv.protocol.query_budget import QueryBudget
 from copriv.rules.rule import answer_size
 
+MADE_FINER = "an answer may be made finer later, at the same model, and then only the difference is paid"
 _NAMES = {
     "gradient": "average gradient",
     "moments": "average moments",
@@ -21,7 +24,8 @@ _NAMES = {
 class MenuStated(msgspec.Struct):
     """One choice on an owner's menu: what, at which per cent of its training budget, how often it was chosen.
 
-    `scale` is that of the noise on every number, `sensitivity` how far one record can move the answer.
+    `scale` is that of the noise on every number, `sensitivity` how far one record can move the answer. `finer` is how
+    many of these answers made an earlier one finer: they took its place, and only the difference was paid.
     """
 
     kind: str
@@ -29,6 +33,7 @@ class MenuStated(msgspec.Struct):
     answers: int
     scale: float
     sensitivity: float
+    finer: int = 0
 
 
 def kind_name(kind: str) -> str:
@@ -40,30 +45,34 @@ def kind_name(kind: str) -> str:
     return _NAMES.get(kind, kind)
 
 
-def at_share(share: int) -> str:
+def at_share(share: int, before: int = 0) -> str:
     """At which share of the training budget; nothing without a menu.
 
     >>> at_share(20), at_share(0)
     (' at 20 % of the training budget', '')
+    >>> at_share(80, 20)
+    ' at 100 % of the training budget, made finer from 20 % for the difference'
     """
-    return f" at {share} % of the training budget" if share else ""
+    finer = f", made finer from {before} % for the difference" if before else ""
+    return f" at {before + share} % of the training budget{finer}" if share else ""
 
 
-def state_menu(commitment: Commitment, asked: Iterable[tuple[str, int]]) -> list[MenuStated]:
+def state_menu(commitment: Commitment, asked: Iterable[tuple[str, int, int]]) -> list[MenuStated]:
     """An owner's menu, with how often each choice was made; empty without one.
 
     Args:
         commitment: of the owner.
-        asked: kind and share of every answer that it gave.
+        asked: kind, share and the level before of every answer that it gave.
     """
-    counted = list(asked)
+    counted = Counter((kind, before + share, before > 0) for kind, share, before in asked)
     return [
         MenuStated(
             kind=part.kind,
             share=part.share,
-            answers=counted.count((part.kind, part.share)),
+            answers=counted[part.kind, part.share, False] + counted[part.kind, part.share, True],
             scale=part.calibration.mechanism.scale,
             sensitivity=part.sensitivity.value,
+            finer=counted[part.kind, part.share, True],
         )
         for part in commitment.menu
     ]
@@ -76,7 +85,14 @@ def chosen_words(menu: Iterable[MenuStated]) -> str:
     'average gradient at 20 % of the training budget (1)'
     """
     chosen = (choice for choice in menu if choice.answers)
-    return ", ".join(f"{kind_name(choice.kind)}{at_share(choice.share)} ({choice.answers})" for choice in chosen)
+    return ", ".join(
+        f"{kind_name(choice.kind)}{at_share(choice.share)} ({choice.answers}{_of_them_finer(choice)})"
+        for choice in chosen
+    )
+
+
+def _of_them_finer(choice: MenuStated) -> str:
+    return f", {choice.finer} of them an earlier answer made finer for the difference" if choice.finer else ""
 
 
 def menu_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
@@ -87,6 +103,8 @@ def menu_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
         "questions whose shares add up to at most 100 %; the learner chooses kind and share of each from the menu "
         f"below; together they take {budget.words}, {of_all:.4g}% of what you promise, and not more"
     )
+    if commitment.levels("gradient", 0):
+        limit += f"; {MADE_FINER}"
     by_kind = groupby(commitment.menu, key=lambda part: part.kind)
     return [("you answer", limit), *(("  on the menu", _choices(list(parts), parameters)) for _, parts in by_kind)]
 

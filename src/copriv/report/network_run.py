@@ -19,8 +19,13 @@ from copriv.protocol.commitment import Commitment, commitment_of, weakest
 from copriv.protocol.meeting import Hello
 from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import GuaranteeShown, Spending
+from copriv.report.gather_facts import joint_facts
 from copriv.report.menu import state_menu
 from copriv.report.model_file import ModelFile, Promised, read_model, write_model
+from copriv.report.report_facts import Judged
+from copriv.report.report_files import write_facts, write_pages
+from copriv.report.report_page import Passable
+from copriv.report.sentence import many
 from copriv.report.statement import (
     ExpelledStatement,
     Heading,
@@ -34,15 +39,6 @@ from copriv.runtime.local_folder import shut
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
-
-
-class Judged(msgspec.Struct):
-    """The average loss that owners were paid to tell, and how far the noise may have moved it."""
-
-    average_loss: float
-    standard_error: float
-    owners: int
-    records: int
 
 
 class ShownOut(msgspec.Struct):
@@ -118,14 +114,17 @@ def joint_figures(run: JointRun) -> JointFigures:
 
 
 def write_joint(run: JointRun, figures: JointFigures) -> None:
-    """The model, the privacy statement, the schedule, the picture and, last, the figures."""
+    """The model, the privacy statement, the schedule, the report, the picture and, last, the figures."""
     promised = tuple(Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent)
     theta = tuple(run.model.tolist())
     errors = coefficient_errors(run.dictionary(), run.errors)
     model = ModelFile(theta, run.terms, run.dictionary(), promised, "secure", errors=errors)
     write_afresh(model, run.folder / "model.json")
     (run.folder / "schedule.json").write_bytes(run.trace().to_json() + b"\n")
-    write_statement(_statement(run, figures.spent), run.folder)
+    statement, facts = _statement(run, figures.spent), joint_facts(run)
+    write_statement(statement, run.folder)
+    write_facts(run.folder, facts)
+    write_pages(run.folder, Passable(model, statement, facts))
     draw(run, run.folder)
     (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
     shut(run.folder)
@@ -143,6 +142,7 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     names = (*run.roster.names, *(out.owner for out in run.expelled if out.owner not in run.roster.names))
     shown = [name if name in run.roster.names else f"{name} (expelled)" for name in names]
@@ -154,8 +154,9 @@ def draw(run: JointRun, folder: Path) -> list[Path]:
                 times, places = [entry.number for entry in met], [names.index(entry.owner) for entry in met]
                 axes.scatter(times, places, s=30, marker="|", color=colour, label=label)
         axes.set_xlabel("meeting k")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_yticks(range(len(names)), shown if len(names) <= 30 else [""] * len(names))
-        axes.set_title(f"who answered when: {len(names)} owners", fontsize=10, loc="left")
+        axes.set_title(f"who answered when: {many(len(names), 'owner')}", fontsize=10, loc="left")
         paths = [folder / f"meetings.{kind}" for kind in ("png", "svg")]
         for path in paths:
             figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -201,7 +202,7 @@ def _spent(run: JointRun, hello: Hello, commitment: Commitment) -> Spending:
         promised=calibration.guarantee.epsilon,
         most_answers=calibration.answers,
         records=hello.records,
-        menu=state_menu(commitment, [(entry.kind, entry.share) for entry in answers]),
+        menu=state_menu(commitment, [(entry.kind, entry.share, entry.before) for entry in answers]),
     )
 
 

@@ -17,6 +17,8 @@ from copriv.report.fit_lines import fit_lines
 from copriv.report.ledger_history import NOT_NAMED
 from copriv.report.network_run import JointFigures
 from copriv.report.quality_lines import compared
+from copriv.report.report_files import report_lines
+from copriv.report.sentence import many
 from copriv.report.warning import warn
 from copriv.runtime.learner_status import LearnerStatus, OwnerSeen
 from copriv.runtime.owner_status import OwnerStatus
@@ -57,11 +59,13 @@ def show_joint(told: JointFigures) -> None:
         )
     warn(told.weakness, console)
     console.print(
-        f"{told.meetings:,} meetings; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
+        f"{many(told.meetings, 'meeting')}; unit: one {told.guarantee.unit}; adjacency: {told.guarantee.adjacency}; "
         f"δ = {told.guarantee.delta:g}",
         style="dim",
     )
     console.print(f"model, privacy statement and schedule: {told.run_folder}", style="dim", markup=False)
+    for line in report_lines(told.run_folder, private=True, internal=False):
+        console.print(line, style="dim", markup=False, highlight=False)
 
 
 def learner_lines(status: LearnerStatus) -> Iterator[str]:

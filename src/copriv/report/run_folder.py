@@ -11,10 +11,15 @@ import msgspec
 
 from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import Figures, figures
+from copriv.report.gather_facts import local_facts
 from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
+from copriv.report.report_facts import ReportFacts
+from copriv.report.report_files import write_facts, write_pages
+from copriv.report.report_page import Passable
 from copriv.report.statement import Statement, state, write_statement
 from copriv.runtime.local_folder import shut
+from copriv.runtime.local_request import TrainRequest
 from copriv.runtime.local_run import LocalRun
 from copriv.schedule.trace import Trace
 
@@ -27,6 +32,13 @@ class Result:
     statement: Statement
     schedule: Trace
     figures: Figures
+    facts: ReportFacts
+    request: TrainRequest | None = None
+
+    @property
+    def passable(self) -> Passable:
+        """What report.html is drawn from."""
+        return Passable(self.model, self.statement, self.facts)
 
 
 def result_of(run: LocalRun) -> Result:
@@ -36,15 +48,18 @@ def result_of(run: LocalRun) -> Result:
     errors = coefficient_errors(run.intake.dictionary, run.errors)
     promised = tuple(_promised(told))
     model = ModelFile(theta, run.study.terms, run.intake.dictionary, promised, run.noise, errors=errors)
-    return Result(model, state(run, datetime.now(UTC).isoformat(timespec="seconds")), run.study.trace, told)
+    statement = state(run, datetime.now(UTC).isoformat(timespec="seconds"))
+    return Result(model, statement, run.study.trace, told, local_facts(run), run.job.request)
 
 
 def write(folder: Path, result: Result) -> None:
-    """The model, the privacy statement, the schedule and, last, the figures; a picture is drawn before, if wanted."""
+    """The model, the privacy statement, the schedule, the reports and, last, the figures; pictures come before."""
     (folder / "model.json").unlink(missing_ok=True)  # of a run that was killed before its figures were written
     write_model(result.model, folder / "model.json")
     (folder / "schedule.json").write_bytes(result.schedule.to_json() + b"\n")
     write_statement(result.statement, folder)
+    write_facts(folder, result.facts)
+    write_pages(folder, result.passable, result.figures, result.request)
     (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(result.figures)) + b"\n")
     shut(folder)
 

@@ -18,10 +18,10 @@ from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.privacy.weakness import weakness
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.public_rows import PublicRows
-from copriv.protocol.text import plain
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.figures import Spending, spending
-from copriv.report.menu import MenuStated, chosen_words, kind_name
+from copriv.report.menu import MenuStated, chosen_words
+from copriv.report.pages import render
 from copriv.runtime.local_run import LocalRun
 
 PROTECTED = (
@@ -236,17 +236,6 @@ def write_statement(statement: Statement, folder: Path) -> Sequence[Path]:
     (folder / "privacy.json").write_bytes(msgspec.json.format(msgspec.json.encode(statement)) + b"\n")
     (folder / "privacy.html").write_text(page, encoding="utf-8")
     return [folder / "privacy.json", folder / "privacy.html"]
-
-
-def render(template: str, statement: object) -> str:
-    """A statement as a page that needs nothing else; names that others have chosen are shown as text."""
-    import jinja2
-
-    loader = jinja2.PackageLoader("copriv.report")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["plain"] = plain
-    environment.filters["kind_name"] = kind_name
-    return environment.get_template(template).render(statement=statement)
 
 
 def owner_statement(spent: Spending, commitment: Commitment) -> OwnerStatement:

@@ -11,7 +11,7 @@ from copriv.protocol.text import quoted
 from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
 from copriv.records.target import Target
-from copriv.report.menu import kind_name
+from copriv.report.menu import MADE_FINER, kind_name
 
 _MOST_CATEGORIES = 12
 
@@ -77,6 +77,7 @@ def _menu(terms: Terms) -> str:
     return (
         f"the learner chooses of each question what it is for ({kinds}) and which share of your training budget it "
         f"takes ({shares} %), as answers come; you alone derive the noise from that"
+        + (f"; {MADE_FINER}" if terms.delta == 0 else "")
     )
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from copriv.report.figures import Figures, Spending
 from copriv.report.quality_lines import baseline, cells, headings, owners_table
+from copriv.report.report_files import report_lines
 from copriv.report.sentence import explain, many
 from copriv.runtime.local_dataset import DatasetSpending
 
@@ -34,6 +35,8 @@ def show(figures: Figures, console: Console) -> None:
         style="dim",
     )
     console.print(f"run folder: {figures.run_folder}", style="dim")
+    for line in report_lines(figures.run_folder, private=figures.noise == "secure"):
+        console.print(line, style="dim", markup=False, highlight=False)
 
 
 def _in_all(spent: DatasetSpending) -> str:

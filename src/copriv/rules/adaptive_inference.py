@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from copriv.losses.moments import unpack_second_moments
-from copriv.rules.adaptive_state import AdaptiveState, Told
+from copriv.rules.adaptive_state import AdaptiveState, Told, settled
 from copriv.rules.difference import Difference, HessianObservation, Observation, infer
 from copriv.rules.evidence import Among, Evidence, difference_among
 from copriv.rules.geometry import PublicGeometry
@@ -53,7 +53,7 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
 
 def _observations(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[list[Observation], Among]:
     """One for every place: the answers there, pooled over owners; and how much owners differ."""
-    geometry, groups = setting.geometry, _by_place(state)
+    geometry, groups = setting.geometry, _by_place(setting, state)
     evidences = [_evidence(setting, group) for group in groups]
     spreads = [_spread_at(geometry, geometry.place(group[0].ask.theta)) for group in groups]
     among = difference_among(evidences, spreads)
@@ -89,9 +89,9 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
     return np.asarray(off * np.sqrt(1 / sizes + among))
 
 
-def _by_place(state: AdaptiveState) -> list[list[Told]]:
+def _by_place(setting: AdaptiveSetting, state: AdaptiveState) -> list[list[Told]]:
     groups: dict[bytes, list[Told]] = {}
-    for told in state.told:
+    for told in settled(state.told, setting.noise.norm):
         if told.ask.kind == "gradient":
             groups.setdefault(told.ask.theta.tobytes(), []).append(told)
     return list(groups.values())
@@ -117,7 +117,7 @@ def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:
 
 def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
     """The second moments that were told, pooled over owners."""
-    told = [one for one in state.told if one.ask.kind == "second_moments"]
+    told = [one for one in settled(state.told, setting.noise.norm) if one.ask.kind == "second_moments"]
     if not told:
         return None
     geometry, owners = setting.geometry, [one.owner for one in told]

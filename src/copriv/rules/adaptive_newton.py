@@ -3,8 +3,9 @@
 Questions are settled one after the other (`rules.adaptive_questions`): where to ask (the model of least expected
 fitness, `rules.tilted`), what for, at which share of the owner's budget, and how many owners (`rules.purchase`), from
 what is known of the difference between private and public gradients (`rules.difference`). Whoever comes is asked the
-question of the hour, until enough have answered it. The first is a look, at the public model. Without a shift the
-others are then asked for everything. With one, some or all are asked for a little on the way, or for second moments.
+question of the hour, until enough have answered it. The first is a look, at the public model. Without a shift the rest
+is asked for there: under pure ε the first answers become finer, as if all had been asked at once. With one, some or all
+are asked at the model of the hour, for a little or for everything, or for second moments.
 
 Everything after the answers is post-processing.
 """
@@ -12,19 +13,19 @@ Everything after the answers is post-processing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting
-from copriv.rules.adaptive_questions import MOST_ANSWERS, is_strong, model_of, next_question
+from copriv.rules.adaptive_questions import MOST_ANSWERS, MOST_QUESTIONS, model_of, next_question, open_question
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray, Norm, read_only
 
 # What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
@@ -69,16 +70,45 @@ class AdaptiveNewton:
 
         The last answer that an owner may give takes all that it has left.
         """
-        left = self._on_menu(state.left(owner))
+        if state.left(owner) <= 0:
+            return None
+        question = open_question(self.setting, state, owner)
+        if question is None and len(state.questions) >= MOST_QUESTIONS:
+            return self._more_of_the_last(state, owner)
+        question = question or next_question(self.setting, state)
+        finer = None if question.finer is None else self._finer(state, owner, question.finer)
+        return finer or self._fresh(state, owner, question)
+
+    def _fresh(self, state: AdaptiveState, owner: int, question: Question) -> Ask | None:
+        """The question itself, for what is wanted or for all that is left."""
+        ask, left = question.ask, self._on_menu(state.left(owner))
         if left == 0:
             return None
-        strong = is_strong(self.setting, state)
-        question = state.open_question(owner, strong=strong) or next_question(self.setting, state)
-        ask = question.ask
         is_last = ask.kind == "gradient" and state.answers(owner) + 1 >= MOST_ANSWERS
         most = left - question.kept if left > question.kept else left
         wanted = left if is_last else self._on_menu(min(ask.share or most, most))
         return Ask(ask.theta, ask.kind, wanted or min(self.setting.noise.shares))
+
+    def _more_of_the_last(self, state: AdaptiveState, owner: int) -> Ask | None:
+        """After the last question: all that an owner has left where it was asked last, or the last that was asked."""
+        asked = [question for question in state.questions if question.ask.kind == "gradient"]
+        finer = (self._finer(state, owner, question.ask.theta) for question in reversed(asked))
+        return next(filter(None, finer), None) or self._fresh(state, owner, replace(asked[-1], kept=0))
+
+    def _finer(self, state: AdaptiveState, owner: int, theta: FloatArray) -> Ask | None:
+        """All that an owner has left for more of what it has told at a model; None if it has told nothing there.
+
+        What it has been paid there and what is asked for have to be on the menu together. Independent noise (L2) needs
+        no such care: then it is one more answer.
+        """
+        before, left = state.level(owner, theta), state.left(owner)
+        if before == 0:
+            return None
+        if self.setting.noise.norm is not Norm.L1:
+            share = self._on_menu(left)
+            return Ask(theta, "gradient", share) if share else None
+        level = self._on_menu(before + left)
+        return Ask(theta, "gradient", level - before, before) if level > before else None
 
     def _on_menu(self, share: int) -> int:
         """The largest share of the menu that is not larger; 0 if there is none."""

@@ -1,4 +1,9 @@
-"""What the adaptive rule asks next: a look, batches of alike owners, rounds of owners that differ, or a plan."""
+"""What the adaptive rule asks next: always the first purchase of the plan that should cost the least.
+
+Before any answer that is a look: little of all owners, at the public model. If they show no shift, everybody is asked
+for the rest there, and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners
+or all of them are asked at the model of the hour, for little or everything, or for second moments.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
+from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
@@ -21,23 +26,18 @@ from copriv.vectors import FloatArray, Norm
 FEW = 20
 # To all owners together, and the most answers of one owner: the last of them takes all that it has left.
 MOST_QUESTIONS, MOST_ANSWERS = 7, 5
-# The look: of a tenth of the owners, at least of two, half of their budgets (of many less); of all of few, little.
-_SCOUTS, _ENOUGH, _MANY = 10, 4, 20
-_LOOK, _LOOK_OF_MANY, _GLANCE = 50, 20, 10
-# If α or κ is surely beyond this, the public Hessian is not relied on: second moments come before the rest.
+# Of fewer owners than this nobody knows whether they are alike; of alike ones at least a tenth, or two, are asked.
+_ENOUGH, _SCOUTS, _FEWEST = 4, 10, 2
+# If α or κ is surely beyond this, the public Hessian is not relied on: nobody is asked for everything in one question.
 _STRONG, _SURE = 0.03, 0.8
-# Of owners that are alike this part of those not asked before, so many times; then the rest.
-_BATCH, _BATCHES = 0.3, 5
-# Of owners that differ, these shares before the rest.
-_ROUNDS = (10, 20)
-# A round is left out if it would lower the expected logarithm of the cost by less than this: foresight is rough.
-_HARM = -0.1
 # Owners count as alike if what they differ by is this little beside their noise, or if it is hardly more than this many
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
+# By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
+_WORTH_STAYING = 0.05
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -51,16 +51,50 @@ def is_few(rows: int, parameters: int) -> bool:
     return rows < FEW * parameters
 
 
-def scouts(setting: AdaptiveSetting) -> int:
-    """How many owners are asked together at least."""
-    return _look(len(setting.records))[0]
+def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
+    """The model of least expected fitness; the public one before any gradient was told."""
+    if not any(told.ask.kind == "gradient" for told in state.told):
+        return setting.geometry.start
+    found, _ = inferred(setting, state)
+    return least_expected(setting.geometry, found.intercept, found.hessian, len(found.observations))
 
 
-def look(setting: AdaptiveSetting) -> Question:
-    """The first question: cheap, unless noise hides even a strong shift, so that a look would tell nothing."""
-    owners, wanted = _look(len(setting.records))
-    share = 0 if _is_hidden(setting) else min(setting.noise.shares, key=lambda each: abs(each - wanted))
-    return Question(Ask(setting.geometry.start, "gradient", share), owners)
+def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
+    """The question that still waits for this owner's answer; none if a strong shift has come up against it.
+
+    Nobody is asked for everything once others have shown a strong shift: looked at after 1, 2, 4, 8, … answers.
+    """
+    question = state.open_question(owner)
+    if question is None or not question.is_for_all or len(state.questions) >= MOST_QUESTIONS:
+        return question
+    answers = len(state.answered(question))
+    return None if answers & (answers - 1) == 0 and is_strong(setting, state) else question
+
+
+@lru_cache(maxsize=16)
+def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
+    """What is asked next, and how many owners: the first purchase of the plan that should cost the least."""
+    found, among = inferred(setting, state)
+    theta = model_of(setting, state)
+    strong = is_strong(setting, state)
+    budget = _budget(setting, state, among, strong=strong)
+    outlook = _outlook(setting, found, theta)
+    if not state.told:
+        return _look(setting, outlook, budget)
+    finer, asked = _asked(setting, state, theta, outlook, budget)
+    purchase = choose(outlook, budget, asked)
+    if purchase.kind == "second_moments":
+        return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
+    if purchase.share > 0:
+        return Question(Ask(theta, "gradient", purchase.share), purchase.owners, strong=strong)
+    kept = budget.kept if budget.left.max() > 2 * _KEPT and finer is None else 0
+    return Question(Ask(theta, "gradient", 0), purchase.owners, kept, finer, strong)
+
+
+def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Question:
+    """The first question: little of everybody, unless noise hides even a strong shift; then all at once."""
+    share = 0 if _is_hidden(setting) else choose_look(outlook, budget).share
+    return Question(Ask(setting.geometry.start, "gradient", share), len(setting.records))
 
 
 def _is_hidden(setting: AdaptiveSetting) -> bool:
@@ -70,55 +104,20 @@ def _is_hidden(setting: AdaptiveSetting) -> bool:
     return float(np.mean(noise)) > _STRONG * float(np.mean(np.diag(geometry.spread)))
 
 
-def kept_precision(owners: int, norm: Norm) -> float:
-    """The part of what all budgets could tell at once that is left if no shift is found: a look splits some of them.
-
-    >>> kept_precision(3, Norm.L1), kept_precision(10, Norm.L1), kept_precision(10, Norm.L2)
-    (0.82, 0.9, 1.0)
-    """
-    if norm is Norm.L2:
-        return 1.0
-    looking, share = _look(owners)
-    return round(1 - looking / owners * (1 - (share / 100) ** 2 - (1 - share / 100) ** 2), 6)
-
-
-def _look(owners: int) -> tuple[int, int]:
-    """How many owners look, and at which share."""
-    if owners < _ENOUGH:
-        return owners, _GLANCE
-    return max(2, math.ceil(owners / _SCOUTS)), _LOOK if owners < _MANY else _LOOK_OF_MANY
-
-
-def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
-    """The model of least expected fitness; the public one before any gradient was told."""
-    if not any(told.ask.kind == "gradient" for told in state.told):
-        return setting.geometry.start
-    found, _ = inferred(setting, state)
-    return least_expected(setting.geometry, found.intercept, found.hessian)
-
-
-@lru_cache(maxsize=16)
-def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
-    """What is asked next, and how many owners.
-
-    Owners that are alike are asked for everything, batch after batch. Owners that differ are all asked for a little
-    first, if that pays. Under a strong shift, or if public rows are few, the purchases are planned.
-    """
-    if not state.told:
-        return look(setting)
-    found, among = inferred(setting, state)
-    theta = model_of(setting, state)
-    strong = is_strong(setting, state)
-    budget = _budget(setting, state, among, strong=strong)
-    planned = strong or is_few(setting.geometry.public.records, setting.geometry.parameters)
-    if not planned and budget.alike:
-        return Question(Ask(theta, "gradient", 0), _next_batch(setting, state, budget))
-    outlook = _outlook(setting, found, theta)
-    purchase = choose(outlook, budget) if planned else _next_round(state, outlook, budget)
-    if purchase.kind == "second_moments":
-        return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
-    kept = budget.kept if purchase.share == 0 and budget.left.max() > 2 * _KEPT else 0
-    return Question(Ask(theta, "gradient", purchase.share), purchase.owners, kept)
+def _asked(
+    setting: AdaptiveSetting, state: AdaptiveState, theta: FloatArray, outlook: Outlook, budget: Budget
+) -> tuple[FloatArray | None, Asked]:
+    """The place where owners were asked before at which finer answers tell the most; None if a new place tells more."""
+    geometry, owners = setting.geometry, len(setting.records)
+    best, where, most = Asked(np.zeros(owners), np.zeros(geometry.parameters)), None, -math.inf
+    places = {one.ask.theta.tobytes(): one.ask.theta for one in state.told if one.ask.kind == "gradient"}
+    for place in places.values() if budget.power > 1 else ():
+        level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
+        asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
+        gained = gain_of_finer(outlook, budget, asked)
+        if gained > most:
+            best, where, most = asked, place, gained
+    return (where if most > _WORTH_STAYING else None), best
 
 
 def is_strong(setting: AdaptiveSetting, state: AdaptiveState) -> bool:
@@ -147,24 +146,6 @@ def _outlook(setting: AdaptiveSetting, found: Difference, theta: FloatArray) -> 
     )
 
 
-def _next_batch(setting: AdaptiveSetting, state: AdaptiveState, budget: Budget) -> int:
-    """How many owners are asked for all they have: a part of those who were not asked before, and then the rest."""
-    fresh = int(np.sum(budget.left == 100))
-    part = max(scouts(setting), math.ceil(_BATCH * fresh))
-    last = fresh - part < scouts(setting) or len(state.questions) >= _BATCHES
-    return int(np.sum(budget.left > 0)) if last else part
-
-
-def _next_round(state: AdaptiveState, outlook: Outlook, budget: Budget) -> Purchase:
-    """Of owners that differ: little of all of them, a little more, and then the rest."""
-    able, most = int(np.sum(budget.left > 0)), float(budget.left.max())
-    done = sum(question.owners >= able for question in state.questions)
-    wanted = [Purchase("gradient", share, able) for share in _ROUNDS[done:] if share in budget.shares and share < most]
-    if wanted and gain(wanted[0], outlook, budget) > (_HARM if budget.left.size >= _ENOUGH else 0):
-        return wanted[0]
-    return Purchase("gradient", 0, able)
-
-
 def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, strong: bool) -> Budget:
     """What owners can still tell, after what they have told."""
     left = np.full(len(setting.records), 100.0)
@@ -186,9 +167,8 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
         power=2 if noise.norm is Norm.L1 else 1,
         among=among.expected + 1 / float(np.mean(setting.records)),
         shares=noise.shares,
-        fewest=scouts(setting),
+        fewest=max(_FEWEST, math.ceil(owners / _SCOUTS)),
         purchases=min(MOST_QUESTIONS - len(state.questions), MOST_ANSWERS - most) - (kept > 0),
-        must_look=strong and bool(squares.any()),
         alike=alike,
         kept=kept,
     )

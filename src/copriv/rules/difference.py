@@ -112,9 +112,9 @@ class Difference:
 def prior(unshifted: float = 0.5) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
-    Larger shifts are a little rarer. β is of the order of α, or up to some ten times as large, and hardly ever much
-    smaller: records whose gradients differ have other Hessians. Without a shift of gradients there is hardly one of
-    Hessians.
+    Larger shifts are a little rarer. β is of the order of α, give or take a factor of ten, and now and then nothing: so
+    it is for years, regions, grades and days of the tables that constants were chosen on. Without a shift of gradients
+    there is hardly one of Hessians.
     """
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
@@ -125,13 +125,14 @@ def prior(unshifted: float = 0.5) -> FloatArray:
     off = places - centres[:, None] - _CENTRE
     second = -0.5 * (off / np.where(off > 0, _ABOVE, _BELOW)) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
-    second[0] += math.log(1 - _SAME_HESSIAN)
-    second[0, 0] = np.logaddexp(second[0, 0], math.log(_SAME_HESSIAN))
+    same = np.where(ALPHAS > 0, _OFTEN_SAME, _SAME_HESSIAN)
+    second += np.log(1 - same)[:, None]
+    second[:, 0] = np.logaddexp(second[:, 0], np.log(same))
     return np.asarray(first[:, None] + second)
 
 
-_SAME_HESSIAN = 0.9
-_FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 0.4
+_SAME_HESSIAN, _OFTEN_SAME = 0.9, 0.2
+_FALL, _NOTHING, _CENTRE, _ABOVE, _BELOW = 0.2, 10**-4.5, 0.2, 1.1, 1.1
 
 
 def chances_of_shifts() -> dict[float, float]:

@@ -10,7 +10,10 @@ The plan with the least expected logarithm is chosen: a ratio counts alike wheth
 After a first purchase the scale is known better, so what follows it is the best for each scale.
 
 Under pure ε an owner that splits its budget in two halves tells half as much as one that spends it at once. So it is
-better to ask a few owners for everything than all of them for a little, unless owners differ from each other.
+better to ask a few owners for everything than all of them for a little, unless owners differ from each other. An owner
+that is asked for the rest where it was asked before has split nothing: its answer there becomes as fine as if it had
+been asked at once (`Asked`). But then the step from there to the model is made with what is known of the Hessian: for a
+step with the squares m it adds Σ_k V_jk m_k to what is not known.
 """
 
 from __future__ import annotations
@@ -24,13 +27,16 @@ import numpy as np
 from copriv.rules.rule import AskedKind
 from copriv.vectors import FloatArray
 
-# Of all owners a small share (in per cents), or of a part of them everything.
-_SHARES = (5, 10, 15, 20, 30, 40)
+# Of all owners a small share (in per cents), at a first look less; or of a part of them everything, or half of it.
+_SHARES, _LOOKS = (5, 10, 15, 20, 30, 40), (5, 10, 15, 20)
 _PARTS = (0.1, 0.2, 0.35, 0.5)
 _HALF = 50
+# Second moments may take so many per cents of all budgets together.
+_MOST_FOR_MOMENTS = 20
 _UNLIKELY = 1e-4
-# By how much the logarithm of the cost has to fall before budgets are split, or something else than gradients bought.
-_WORTH_SPLITTING, _WORTH_A_STOP = 0.3, 0.02
+# By how much the logarithm of the cost has to fall before budgets are split, owners are asked in parts, or second
+# moments are bought: foresight is rough.
+_WORTH_SPLITTING, _WORTH_A_STOP, _WORTH_MOMENTS = 0.05, 0.02, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,6 @@ class Budget:
         fewest: the least owners that are asked at once.
         purchases: how many more questions there may be.
         alike: whether it does not matter who is asked where.
-        must_look: whether something has to be bought before the rest.
         kept: per cents that each keeps when it is asked for the rest.
     """
 
@@ -69,8 +74,18 @@ class Budget:
     fewest: int
     purchases: int
     alike: bool
-    must_look: bool
     kept: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A place where owners were asked before: the per cents that each has spent there, and the way to the model.
+
+    `moved` are the squares of the coordinates of that way.
+    """
+
+    level: FloatArray
+    moved: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,64 +120,109 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stage:
-    """What is unknown after some purchases of the gradient and of the Hessian; the precision and owners still left."""
+    """What is unknown after some purchases of the gradient and of the Hessian, and what is left to buy with.
+
+    Args:
+        gradient: G, for every scale.
+        openness: V, for every scale.
+        precision: of all that is left, if it is spent at the model.
+        owners: that have something left.
+        finer: of what is left of those who were asked at the last place, if it makes their answers there finer.
+        others: of what is left of those who were not.
+        moved: squares of the way from that place to the model.
+    """
 
     gradient: FloatArray
     openness: FloatArray
     precision: float
     owners: float
+    finer: float
+    others: float
+    moved: FloatArray
 
 
-def choose(everything: Outlook, budget: Budget) -> Purchase:
+def choose(everything: Outlook, budget: Budget, asked: Asked) -> Purchase:
     """The first purchase of the best plan; of nobody if nobody has anything left."""
     outlook = everything.likely()
     rest = Purchase("gradient", 0, int(np.sum(budget.left > 0)))
     if rest.owners == 0:
         return rest
-    whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
-    start = _Stage(outlook.gradient, outlook.openness, whole, rest.owners)
-    best, least = rest, float(outlook.chances @ _log_cost(_finish(start, outlook, budget), outlook))
+    start = _begin(outlook, budget, asked)
+    best, least = rest, min(float(outlook.chances @ cost) for cost in _ends(start, outlook, budget))
     for first in _options(budget) if budget.purchases >= 2 else ():
-        if budget.must_look and first.kind == "gradient" and first.share > max(_SHARES):
-            continue
-        stage = _after(first, start, outlook, budget)
-        cost = float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
-        simple = first.kind == "gradient" and budget.alike and first.share == budget.left.max()
-        cost += _WORTH_A_STOP if simple else _WORTH_SPLITTING
-        if cost < least or (budget.must_look and best is rest):
+        cost = _cost_after(first, start, outlook, budget) + _worth(first, budget)
+        if cost < least:
             best, least = first, cost
     return best
 
 
-def gain(purchase: Purchase, everything: Outlook, budget: Budget) -> float:
-    """By how much a purchase before the rest lowers the expected logarithm of the cost."""
+def choose_look(everything: Outlook, budget: Budget) -> Purchase:
+    """The first question of all: little of everybody. It costs nothing where its answers are made finer later."""
+    outlook, owners = everything.likely(), budget.left.size
+    nowhere = Asked(np.zeros(owners), np.zeros_like(outlook.values))
+    start = _begin(outlook, budget, nowhere)
+    shares = [share for share in budget.shares if share <= max(_LOOKS)] or [min(budget.shares)]
+    looks = [Purchase("gradient", share, owners) for share in shares if share in _LOOKS or share == shares[0]]
+    return min(looks, key=lambda look: _cost_after(look, start, outlook, budget))
+
+
+def _cost_after(first: Purchase, start: _Stage, outlook: Outlook, budget: Budget) -> float:
+    """The expected logarithm of the cost if this is bought, and then what is best for every scale."""
+    stage = _after(first, start, outlook, budget)
+    return float(outlook.chances @ np.minimum.reduce(list(_continue(first, stage, outlook, budget))))
+
+
+def _worth(purchase: Purchase, budget: Budget) -> float:
+    """By how much a purchase before the rest has to lower the logarithm of the cost."""
+    if purchase.kind == "second_moments":
+        return _WORTH_MOMENTS
+    return _WORTH_A_STOP if purchase.share == budget.left.max() else _WORTH_SPLITTING
+
+
+def gain_of_finer(everything: Outlook, budget: Budget, asked: Asked) -> float:
+    """By how much the expected logarithm is lower if who was asked at a place before spends the rest there."""
     outlook = everything.likely()
-    whole = float(np.sum(budget.gradient * (budget.left / 100) ** budget.power))
-    start = _Stage(outlook.gradient, outlook.openness, whole, float(np.sum(budget.left > 0)))
-    stage = _after(purchase, start, outlook, budget)
-    now, later = (_log_cost(_finish(each, outlook, budget), outlook) for each in (start, stage))
-    return float(outlook.chances @ (now - later))
+    at_the_model, finer = _ends(_begin(outlook, budget, asked), outlook, budget)
+    return float(outlook.chances @ (at_the_model - finer))
+
+
+def _begin(outlook: Outlook, budget: Budget, asked: Asked) -> _Stage:
+    """Before any purchase."""
+    left, level = budget.left / 100, asked.level / 100
+    fresh = budget.gradient * left**budget.power
+    finer = budget.gradient * ((level + left) ** budget.power - level**budget.power)
+    was_asked = level > 0
+    return _Stage(
+        outlook.gradient,
+        outlook.openness,
+        float(np.sum(fresh)),
+        float(np.sum(left > 0)),
+        float(np.sum(finer[was_asked])),
+        float(np.sum(fresh[~was_asked])),
+        asked.moved,
+    )
 
 
 def _continue(first: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:
     """Logarithms of the cost, for every scale, of the rest at once, or after one more purchase."""
-    yield _log_cost(_finish(stage, outlook, budget), outlook)
+    yield from _ends(stage, outlook, budget)
     for second in _options(budget) if budget.purchases >= 3 else ():
         if second.kind == "gradient" or first.kind == "gradient":
-            yield _log_cost(_finish(_after(second, stage, outlook, budget), outlook, budget), outlook)
+            yield from _ends(_after(second, stage, outlook, budget), outlook, budget)
 
 
 def _options(budget: Budget) -> Iterator[Purchase]:
-    """A little of all owners, or half of what some of them have, or all of it."""
+    """A little of all owners; if they are alike, all that some of them have."""
     able = int(np.sum(budget.left > max(_SHARES)))
     fresh, most = int(np.sum(budget.left == budget.left.max())), int(budget.left.max())
     some = [(share, able) for share in _SHARES if share in budget.shares and able]
-    counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS if budget.alike})
-    halves = {most, *(share for share in (_HALF,) if share in budget.shares and share < most)}
-    some += [(share, count) for count in counts if count < fresh for share in sorted(halves)]
+    if budget.alike:
+        counts = sorted({max(budget.fewest, math.ceil(part * fresh)) for part in _PARTS})
+        halves = sorted({most, *(share for share in (_HALF,) if share in budget.shares and share < most)})
+        some += [(share, count) for count in counts if count < fresh for share in halves]
     for share, owners in some:
         yield Purchase("gradient", share, owners)
-        if budget.second_moments.any():
+        if budget.second_moments.any() and share * owners <= _MOST_FOR_MOMENTS * budget.left.size:
             yield Purchase("second_moments", share, owners)
 
 
@@ -170,23 +230,49 @@ def _after(purchase: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) 
     """What is unknown after a purchase, and what is left to buy with."""
     able = budget.left >= purchase.share
     part = purchase.owners / int(np.sum(able))
-    share, left = purchase.share / 100, budget.left[able] / 100
-    lost = part * float(budget.gradient[able] @ (left**budget.power - (left - share) ** budget.power))
+    share, left, power = purchase.share / 100, budget.left[able] / 100, budget.power
+    lost = part * float(budget.gradient[able] @ (left**power - (left - share) ** power))
     gone = part * float(np.sum(left <= share))
-    stage = replace(stage, precision=max(stage.precision - lost, 1e-300), owners=max(stage.owners - gone, 1e-9))
     apart = _apart(budget, purchase.owners)
+    after = replace(stage, precision=_some(stage.precision - lost), owners=max(stage.owners - gone, 1e-9))
     if purchase.kind == "second_moments":
-        precision = part * float(np.sum(budget.second_moments[able])) * share**budget.power
+        precision = part * float(np.sum(budget.second_moments[able])) * share**power
         noise = outlook.lift / precision + apart * outlook.unevenness
-        return replace(stage, openness=stage.openness * noise / (stage.openness + noise))
-    precision = part * float(np.sum(budget.gradient[able])) * share**budget.power
-    return _step(stage, 1 / precision / outlook.values + apart * outlook.spread, outlook)
+        kept = after.precision / _some(stage.precision)
+        return replace(
+            after,
+            openness=stage.openness * noise / (stage.openness + noise),
+            finer=stage.finer * kept,
+            others=stage.others * kept,
+        )
+    precision = part * float(np.sum(budget.gradient[able])) * share**power
+    finer = part * float(budget.gradient[able] @ (left**power - share**power))
+    after = replace(
+        after,
+        finer=finer,
+        others=max(stage.precision - part * float(budget.gradient[able] @ left**power), 0.0),
+        moved=stage.gradient / outlook.hessian**2,
+    )
+    return _step(after, 1 / precision / outlook.values + apart * outlook.spread, outlook)
 
 
-def _finish(stage: _Stage, outlook: Outlook, budget: Budget) -> _Stage:
-    """All that is left, from everybody who has something left."""
-    noise = 1 / stage.precision / outlook.values + _apart(budget, stage.owners) * outlook.spread
-    return _step(stage, noise, outlook)
+def _some(precision: float) -> float:
+    return max(precision, 1e-300)
+
+
+def _ends(stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:
+    """Logarithms of the cost, for every scale, after all that is left: at the model; and finer where owners were."""
+    yield _log_cost(_step(stage, _noise(stage.precision, stage.owners, outlook, budget), outlook), outlook)
+    at_the_model = _wrong(stage, _noise(stage.others, stage.owners, outlook, budget), outlook)
+    there = _noise(stage.finer, stage.owners, outlook, budget)
+    moved = np.broadcast_to(stage.moved, stage.gradient.shape)
+    there = _wrong(stage, there, outlook) + np.einsum("cjk,ck->cj", stage.openness, moved)
+    yield _log_cost(_learned(stage, 1 / (1 / at_the_model + 1 / there)), outlook)
+
+
+def _noise(precision: float, owners: float, outlook: Outlook, budget: Budget) -> FloatArray:
+    """Of answers of that precision by so many owners, in each coordinate."""
+    return np.asarray(1 / _some(precision) / outlook.values + _apart(budget, owners) * outlook.spread)
 
 
 def _apart(budget: Budget, owners: float) -> float:
@@ -196,8 +282,17 @@ def _apart(budget: Budget, owners: float) -> float:
 
 
 def _step(stage: _Stage, noise: FloatArray, outlook: Outlook) -> _Stage:
-    """After answers with this noise, and a step that does not know the Hessian; no step is better than a bad one."""
-    wrong = noise + np.einsum("cjk,ck->cj", stage.openness, stage.gradient / outlook.hessian**2)
+    """After answers with this noise at the model, and a step that does not know the Hessian."""
+    return _learned(stage, _wrong(stage, noise, outlook))
+
+
+def _wrong(stage: _Stage, noise: FloatArray, outlook: Outlook) -> FloatArray:
+    """What noise and the step after it leave unknown."""
+    return np.asarray(noise + np.einsum("cjk,ck->cj", stage.openness, stage.gradient / outlook.hessian**2))
+
+
+def _learned(stage: _Stage, wrong: FloatArray) -> _Stage:
+    """No step is better than a bad one."""
     return replace(stage, gradient=stage.gradient / (1 + stage.gradient / wrong))
 
 

@@ -80,4 +80,4 @@ class NoiseModel:
     def std_of(self, owner: int, ask: Ask) -> float:
         """The deviation of an owner's noise on its answer to this."""
         whole = (self.second_moments_std if ask.kind == "second_moments" else self.noise_std)[owner]
-        return self.at_share(whole, ask.share)
+        return self.at_share(whole, ask.level)

@@ -5,7 +5,8 @@ it is quadratic, and its minimiser in the box is exact. Otherwise Newton's metho
 from 0 (relative to the public Hessian) and halved steps.
 
 Huber's loss has bounded slopes: far from θ_0 the public fitness grows too slowly to balance a strong tilt, and the
-minimiser would lie on the border of the box. So the model goes at most twice as far as the quadratic at θ_0 has it.
+minimiser would lie on the border of the box. So it is where labels are nearly told apart. While answers are of one
+place, the model goes no further than the quadratic at θ_0 has it; then at most twice as far.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _MOST_STEPS = 30
 _STILL = 1e-10
 _FLATTEST = 0.02
 _SHORTEST = 1e-6
-_REACH = 2.0
+_FIRST_REACH, _REACH = 1.0, 2.0
 # Keeps a Hessian of very unequal directions positive in double precision.
 _ROUNDING = 1e-14
 
 
-def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray) -> FloatArray:
-    """The model in the box, for an expected d_0 and an expected Hessian in the coordinates of the geometry."""
+def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: FloatArray, places: int = 1) -> FloatArray:
+    """The model in the box, for an expected d_0 and Hessian in the geometry's coordinates, from so many places."""
     inverse = geometry.unwhiten
     tilt = inverse.T @ intercept
     bend = inverse.T @ (hessian - np.eye(hessian.shape[0])) @ inverse
@@ -38,16 +39,17 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
         # The public gradient is not 0 where the public model lies on the border of the box.
         gradient = objective.gradient(geometry.public, start) + tilt
         return objective.project(start + bounded_step(objective.limit, start, gradient, whole))
-    return _within_reach(geometry, _descend(geometry, tilt, (bend + bend.T) / 2), intercept, hessian)
+    reach = _REACH if places > 1 else _FIRST_REACH
+    return _within_reach(geometry, _descend(geometry, tilt, (bend + bend.T) / 2), intercept, hessian, reach)
 
 
 def _within_reach(
-    geometry: PublicGeometry, theta: FloatArray, intercept: FloatArray, hessian: FloatArray
+    geometry: PublicGeometry, theta: FloatArray, intercept: FloatArray, hessian: FloatArray, most: float
 ) -> FloatArray:
     """The model, or one on the way to it that is only so far from the public one."""
     place = geometry.place(theta)
     slope = geometry.whiten.T @ geometry.objective.gradient(geometry.public, geometry.start) + intercept
-    length, reach = float(np.linalg.norm(place)), _REACH * float(np.linalg.norm(np.linalg.solve(hessian, slope)))
+    length, reach = float(np.linalg.norm(place)), most * float(np.linalg.norm(np.linalg.solve(hessian, slope)))
     return theta if length <= reach else geometry.objective.project(geometry.model(place * reach / length))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from copriv.forecast.foresight import Foreseen
 from copriv.forecast.model_errors import Errors
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
@@ -23,7 +24,10 @@ Written = TypeVar("Written")
 
 @dataclass(frozen=True, slots=True)
 class JointRun:
-    """A finished study, before it is told; the roster has those that are left, the log every meeting."""
+    """A finished study, before it is told; the roster has those that are left, the log every meeting.
+
+    `predicted` is ψ if the public rows fit, `foreseen` what is expected after the last answer, of rules that tell.
+    """
 
     study: StudyFile
     roster: Roster
@@ -35,6 +39,8 @@ class JointRun:
     seconds: float
     folder: Path
     errors: Errors = "this run was not asked how far off its model may be"
+    predicted: float | None = None
+    foreseen: tuple[Foreseen, ...] = ()
 
     @property
     def terms(self) -> Terms:

@@ -32,6 +32,7 @@ from copriv.runtime.learner_evaluation import Evaluator
 from copriv.runtime.learner_outcome import Archive, JointRun, Written
 from copriv.runtime.learner_training import Trained, Trainer
 from copriv.runtime.network_events import Arrived, Began, Silent, TellNetwork, TurnedAway
+from copriv.runtime.oracle import in_the_end
 from copriv.schedule.trace import Trace
 from copriv.transport.connection_policy import ConnectionPolicy, Sight
 from copriv.transport.learner_workspace import LearnerWorkspace
@@ -112,7 +113,8 @@ class Job:
         kept, trace = self.folder / "roster.json", options.trace
         if kept.is_file():
             roster = Roster.from_json(kept.read_bytes())
-            self.tell(Note(f"going on with {len(roster.owners)} owners"))
+            count = len(roster.owners)
+            self.tell(Note(f"going on with {count} owner{'' if count == 1 else 's'}"))
             return roster
         roster = Roster.of(self._gather(options))
         if trace is not None and trace.owners != len(roster.owners):
@@ -161,6 +163,7 @@ class Job:
         model = trained.learning.rule.model(trained.position.state)
         answers, caught = self._evaluate(trained, tuple(model.tolist()))
         sizes = {hello.owner: hello.records for hello in trained.roster.owners}
+        predicted, foreseen = in_the_end(trained.learning.rule, trained.position.state)
         run = JointRun(
             study=self.quarters.study(),
             roster=trained.roster,
@@ -172,6 +175,8 @@ class Job:
             seconds=round(time.perf_counter() - started, 3),
             folder=self.folder,
             errors=model_errors(trained.learning.rule, trained.position.state, None),
+            predicted=predicted,
+            foreseen=foreseen,
         )
         trained.checkpoint.close()
         report = archive.write(run)

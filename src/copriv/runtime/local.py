@@ -71,20 +71,36 @@ def run(
 
 
 @dataclass(slots=True)
+class MeetingLog:
+    """Numbers, owners and outcomes of meetings, one after another; the outcome is "answer", or why there is none."""
+
+    numbers: list[int] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+
+    def note(self, number: int, owner: str, outcome: str) -> None:
+        """One more meeting."""
+        self.numbers.append(number)
+        self.owners.append(owner)
+        self.outcomes.append(outcome)
+
+
+@dataclass(slots=True)
 class Watch:
     """Remembers what to show of a run: the model at some iterations, who refused why, and who was asked for what.
 
-    `asked` has kind and share of each answer, by the owner's name; `foreseen` what was expected on the way; `state` is
-    the rule's after the last meeting.
+    `asked` has kind, share and the level before of each answer, by the owner's name; `foreseen` what was expected on
+    the way; `state` is the rule's after the last meeting; `log` has every meeting.
     """
 
     horizon: int
     most: int = 200
     models: dict[int, FloatArray] = field(default_factory=dict)
     refusals: list[tuple[str, str]] = field(default_factory=list)
-    asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    asked: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
     foreseen: list[Foreseen] = field(default_factory=list)
     state: object = None
+    log: MeetingLog = field(default_factory=MeetingLog)
 
     def keeps(self, number: int) -> bool:
         """Whether the model of an iteration is to be shown."""
@@ -95,14 +111,16 @@ class Watch:
         self.state = iteration.state
         if self.keeps(iteration.number):
             self.models[iteration.number] = model
+        outcome = "answer" if iteration.refusal is None else iteration.refusal.reason
+        self.log.note(iteration.number, iteration.query.owner, outcome)
         if iteration.refusal is not None:
             self.refusals.append((iteration.refusal.owner, iteration.refusal.reason))
         else:
-            self.note(iteration.query.owner, iteration.query.kind, iteration.query.share)
+            self.note(iteration.query.owner, iteration.query.kind, iteration.query.share, iteration.query.before)
 
-    def note(self, owner: str, kind: str, share: int) -> None:
+    def note(self, owner: str, kind: str, share: int, before: int) -> None:
         """An owner has answered."""
-        self.asked.setdefault(owner, []).append((kind, share))
+        self.asked.setdefault(owner, []).append((kind, share, before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,7 +14,8 @@ import polars as pl
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.planning.default_features import features_for
-from copriv.planning.feature_choice import choose_features
+from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.feature_trade import public_distance
 from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like
 from copriv.records.dictionary import Dictionary
@@ -105,13 +107,24 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     else:
         table = _open(loading, sources, agreed, notes, count)
         order = shuffled_rows(count_rows(table), loading.rows_seed) if loading.shuffle else None
-    choose = _choosing(loading, tell, notes)
+    chosen: list[FeatureChoice] = []
+    choose = _choosing(loading, tell, chosen)
     intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count, choose=choose)
-    return replace(intake, notices=(*notes, *intake.notices))
+    notices = (*notes, *(words for each in chosen for words in each.notices), *intake.notices)
+    return replace(intake, notices=notices, **_known_of(chosen))
 
 
-def _choosing(loading: Loading, tell: Tell, notes: list[str]) -> Choose:
-    """Chooses features for what owners promise, and notes what it has chosen."""
+def _known_of(chosen: Sequence[FeatureChoice]) -> dict[str, Any]:
+    """Figures of the public model that the choice of features has cross-validated, if there was one."""
+    return {
+        name: value
+        for each in chosen
+        for name, value in (("public_figures", each.taken.public), ("public_distance", public_distance(each.taken)))
+    }
+
+
+def _choosing(loading: Loading, tell: Tell, chosen: list[FeatureChoice]) -> Choose:
+    """Chooses features for what owners promise, and keeps what it has chosen."""
 
     def choose(rows: PublicRows, owners: Sequence[tuple[str, int]]) -> FeatureSpec:
         if not isinstance(loading, TrainRequest):
@@ -122,9 +135,8 @@ def _choosing(loading: Loading, tell: Tell, notes: list[str]) -> Choose:
             )
         names, sizes = zip(*owners, strict=True)
         stage = counting(tell, "comparing features on the public rows")
-        found = choose_features(rows, sizes, spec_for(loading, names), stage)
-        notes.extend(found.notices)
-        return found.taken.spec
+        chosen.append(choose_features(rows, sizes, spec_for(loading, names), stage))
+        return chosen[-1].taken.spec
 
     return choose
 

@@ -337,8 +337,9 @@ def _train(job: Job, consortium: Consortium, study: TrainingPlan) -> tuple[Watch
         position = checkpoint.position(study.rule)
         watch = Watch(total, models=checkpoint.models(), refusals=checkpoint.refusals())
         for entry in checkpoint.log():
+            watch.log.note(entry.number, entry.owner, entry.outcome)
             if entry.outcome == "answer":
-                watch.note(entry.owner, entry.kind, entry.share)
+                watch.note(entry.owner, entry.kind, entry.share, entry.before)
     watch.state = study.rule.begin() if position is None else position.state
     model = study.rule.model(watch.state)
     name = "simulation" if checkpoint is None else checkpoint.run

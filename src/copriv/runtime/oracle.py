@@ -60,3 +60,11 @@ class Oracle:
         if not found.fits and not self._warned:
             self._warned = True
             self._tell(Warned(found.verdict))
+
+
+def in_the_end(rule: AnyRule[Any], state: object) -> tuple[float | None, tuple[Foreseen, ...]]:
+    """The ψ that was predicted, and what is expected after the last answer; nothing of rules that do not tell."""
+    ahead = Foresight.of(rule)
+    if ahead is None or not isinstance(state, AdaptiveState) or not state.told:
+        return None, ()
+    return ahead.predicted, (ahead.after(state),)

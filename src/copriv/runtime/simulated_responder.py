@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 
 from copriv.losses.sample import Sample
 from copriv.privacy.exact import SimulatedVector
+from copriv.privacy.levels import simulate_levels
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.messages import Kind
+from copriv.protocol.query_budget import QueryBudget
 from copriv.vectors import FloatArray
 
 
@@ -29,6 +32,11 @@ class SimulatedResponder:
             SimulatedVector(part.exact(self._sample, theta)), self._generator
         )
 
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
+        """The exact answer with seeded noise of every level, the finest first."""
+        scales = [level.calibration.mechanism.scale for level in levels]
+        return tuple(simulate_levels(levels[0].exact(self._sample, theta), scales, self._generator))
+
 
 @final
 class SilentResponder:
@@ -41,3 +49,7 @@ class SilentResponder:
     def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The exact answer itself."""
         return self._promise.part(kind, share).exact(self._sample, theta)
+
+    def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
+        """The exact answer itself, at every level."""
+        return (levels[0].exact(self._sample, theta),) * len(levels)

@@ -24,6 +24,7 @@ from copriv.losses.sample import Sample
 from copriv.privacy.calibration import calibrate, mechanism_norm
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.levels import simulate_levels
 from copriv.privacy.sensitivity import of_average_gradient, of_second_moments
 from copriv.protocol.commitment import calibrate_gradients
 from copriv.rules.rule import AnyRule, Ask, ChoosingRule
@@ -33,6 +34,7 @@ from copriv.vectors import FloatArray, IntArray, Norm
 State = TypeVar("State")
 # So many exact answers are kept for the next training of a rule that chooses.
 _KEPT = 4096
+_WHOLE = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,11 +143,11 @@ def simulate_rule(
 
 def _choose(rule: ChoosingRule[State], reader: _MenuReader, met: IntArray, stream: np.random.Generator) -> State:
     """One training of a rule that chooses from a menu; a meeting at which nothing is asked passes."""
-    state = rule.begin()
+    state, told = rule.begin(), _Levels(reader, {})
     for owner in met.tolist():
         ask = rule.ask(state, owner)
         if ask is not None:
-            state = rule.learn(state, owner, reader.answer(owner, ask, stream), ask)
+            state = rule.learn(state, owner, told.answer(owner, ask, stream), ask)
     return state
 
 
@@ -172,13 +174,14 @@ class _MenuReader:
         return cls(scene, clip, protection.norm, gradients, [squares[size] for size in scene.records], {})
 
     def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
-        """What an owner says: noise grows as the share falls."""
+        """What an owner says that was not asked this before: noise grows as the share falls."""
         part = 100 / ask.share
         factor = part if self.norm is Norm.L1 else part**0.5
         noise = (self.second_moments if ask.kind == "second_moments" else self.gradients)[owner]
-        return factor * noise.simulate_noise(SimulatedVector(self._exact(owner, ask) / factor), stream)
+        return factor * noise.simulate_noise(SimulatedVector(self.exact(owner, ask) / factor), stream)
 
-    def _exact(self, owner: int, ask: Ask) -> FloatArray:
+    def exact(self, owner: int, ask: Ask) -> FloatArray:
+        """What an owner's records say."""
         asked = owner, ask.kind, ask.theta.tobytes()
         if asked not in self.kept:
             if len(self.kept) >= _KEPT:
@@ -190,6 +193,25 @@ class _MenuReader:
         if ask.kind == "second_moments":
             return pack_second_moments(sample, self.norm)
         return clipped_average_gradient(self.scene.objective.loss, sample, ask.theta, self.clip, self.norm)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Levels:
+    """Owners in one training: under pure ε their gradients are drawn at every level that may still be asked for."""
+
+    reader: _MenuReader
+    drawn: dict[tuple[int, bytes], FloatArray]
+
+    def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
+        """What an owner says; asked for more of the same, the answer with the noise of both shares together."""
+        if ask.kind != "gradient" or self.reader.norm is not Norm.L1:
+            return self.reader.answer(owner, ask, stream)
+        question = owner, ask.theta.tobytes()
+        if ask.before == 0:
+            scale = self.reader.gradients[owner].noise_std / np.sqrt(2)
+            scales = [scale * _WHOLE / level for level in range(_WHOLE, ask.share - 1, -1)]
+            self.drawn[question] = simulate_levels(self.reader.exact(owner, ask), scales, stream)
+        return np.asarray(self.drawn[question][_WHOLE - ask.level])
 
 
 def _order(owners: int, answers: int, stream: np.random.Generator) -> IntArray:

@@ -66,7 +66,11 @@ class RuleBench:
 
     def answer(self, owner: int, ask: Ask) -> FloatArray:
         """What an owner says without noise."""
-        return self.commitments[owner].part(ask.kind, ask.share).exact(self.samples[owner], np.array(ask.theta))
+        return (
+            self.commitments[owner]
+            .part(ask.kind, ask.share, ask.before)
+            .exact(self.samples[owner], np.array(ask.theta))
+        )
 
     def order(self) -> tuple[int, ...]:
         """Whom the learner meets, until the study ends; everybody as often, in an order without a pattern."""

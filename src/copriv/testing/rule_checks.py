@@ -125,13 +125,21 @@ def models(bench: RuleBench) -> None:
 
 
 def menu(bench: RuleBench) -> None:
-    """A rule that chooses keeps to the menu, and the shares that it asks of an owner add up to at most 100."""
+    """A rule that chooses keeps to the menu, and the shares that it asks of an owner add up to at most 100.
+
+    It makes an answer finer only if it has that answer: the same owner's, at the same model and the level it says.
+    """
     rule, everybody = bench.build(), tuple(range(len(bench.samples)))
     for order in (bench.order(), everybody[:1] * 7, everybody[::-1] * 5):
         asked: Counter[int] = Counter()
+        told: dict[tuple[int, str, bytes], int] = {}
         for _, owner, ask, _ in bench.walk(rule, order):
-            listed = not bench.terms.shares or (ask.kind in bench.terms.kinds and ask.share in bench.terms.shares)
-            require(listed, f"a question of kind {ask.kind!r} at a share of {ask.share} is not on the menu")
+            listed = not bench.terms.shares or (ask.kind in bench.terms.kinds and ask.level in bench.terms.shares)
+            require(listed, f"a question of kind {ask.kind!r} at a share of {ask.level} is not on the menu")
+            question = (owner, ask.kind, _bits(ask.theta))
+            has = ask.before == 0 or (ask.kind == "gradient" and ask.share > 0 and told.get(question) == ask.before)
+            require(has, f"a question builds on an answer at {ask.before} % that was not given")
+            told[question] = ask.level
             asked[owner] += ask.share
         most = max(asked.values(), default=0)
         require(most <= _WHOLE, f"the shares asked of an owner add up to {most} per cent")
@@ -145,7 +153,8 @@ def late_answers(bench: RuleBench) -> None:
         if not isinstance(rule, ChoosingRule):
             plain, here = rule.absorb(state, owner, answer), rule.absorb(state, owner, answer, np.array(ask.theta))
             require(rule.pack(here) == rule.pack(plain), "saying where was asked changes the state")
-        moved = ask if ask.kind == "second_moments" else replace(ask, theta=elsewhere)
+        alone = replace(ask, theta=elsewhere, share=ask.level, before=0)  # nothing was answered there before
+        moved = ask if ask.kind == "second_moments" else alone
         late = learn_from(rule, state, owner, bench.answer(owner, moved), moved)
         _require_model(bench, rule.model(late), "the model after a late answer")
 
@@ -238,7 +247,7 @@ def _asked(rule: AnyRule[Any], state: Any, owner: int) -> tuple[object, ...]:  #
 
 
 def _written(ask: Ask) -> tuple[object, ...]:
-    return _bits(ask.theta), ask.kind, ask.share
+    return _bits(ask.theta), ask.kind, ask.share, ask.before
 
 
 def _learnt(rule: AnyRule[Any], state: Any, owner: int, ask: Ask, answer: FloatArray) -> Any:  # noqa: ANN401

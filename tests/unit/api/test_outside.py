@@ -64,6 +64,19 @@ def test_a_rule_by_name_is_forecast_planned_and_trained_alike(data, public):
 
 
 @pytest.mark.usefixtures("_installed")
+@pytest.mark.parametrize("simulate", [True, False])
+def test_a_rule_that_makes_answers_finer_pays_the_difference(data, simulate):
+    """A third of the answers are second moments at 2 %, a third gradients at 2 %, a third these made finer by 1 %."""
+    run = cp.train(data, 50, rule="nibbling", simulate=simulate)
+    for spent in run.figures.spent:
+        assert (spent.answers, round(spent.epsilon, 6)) == (36, 30.0)
+        told = {(choice.kind, choice.share): (choice.answers, choice.finer) for choice in spent.menu}
+        assert told["gradient", 3] == (12, 12)
+        assert told["gradient", 2] == told["second_moments", 2] == (12, 0)
+        assert told["second_moments", 3] == (0, 0)
+
+
+@pytest.mark.usefixtures("_installed")
 def test_the_command_line_trains_with_it_and_its_model_is_read(loans, tmp_path, monkeypatch, capsys):
     loans.write_csv(tmp_path / "loans.csv")
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,8 @@ OWNERS = 60
 
 
 def _audit(subject, generator, owners=OWNERS):
-    noise, limits = audit_menu(subject, 1e-6, generator, lambda _met: None, owners)
+    noise, *levels, limits = audit_menu(subject, 1e-6, generator, lambda _met: None, owners)
+    assert [found.name for found in levels] == ["menu: levels"][: subject.has_levels]
     return noise, limits
 
 
@@ -24,7 +25,7 @@ def test_a_correct_owner_passes_at_every_choice(claim_of, generator, delta):
     noise, limits = _audit(build_menu_subject(claim_of(1, delta, parameters=4)), generator)
     assert noise.passed, noise.words
     assert limits.passed, limits.words
-    assert "of 10 choices" in noise.words
+    assert f"of {10 if delta else 14} choices" in noise.words
     assert limits.answers > 10 * OWNERS
     assert noise.certified <= 1
 
@@ -57,9 +58,9 @@ class Obliging(Owner):
     """Answers any share: off the menu it takes the noise of what was asked and the price of the smallest share."""
 
     def answer(self, query):
-        if self.commitment.allows(query.kind, query.share):
+        if self.commitment.allows(query.kind, query.share, query.before):
             return super().answer(query)
-        return super().answer(msgspec.structs.replace(query, kind="gradient", share=10))
+        return super().answer(msgspec.structs.replace(query, kind="gradient", share=10, before=0))
 
 
 class Cheap(Owner):

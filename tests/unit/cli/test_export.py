@@ -14,7 +14,7 @@ from copriv.records import lending_like
 from copriv.report import export
 from copriv.runtime.rehearsal import free_port
 
-PASSED_ON = {"model.json", "privacy.json", "privacy.html", "schedule.json"}
+PASSED_ON = {"model.json", "privacy.json", "privacy.html", "schedule.json", "report.html", "report.json"}
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def test_what_may_be_passed_on_is_copied_and_the_rest_is_named(copriv, train, tm
     assert set(told["left"]) == {path.name for path in (tmp_path / "run").iterdir()} - PASSED_ON
     assert "not private" in told["left"]["run.json"]
     assert "not private" in told["left"]["convergence.png"]
+    assert "not private" in told["left"]["report-internal.html"]
     model = copriv("export", "run", "handout/model.onnx", "--to", "onnx")
     assert model.out.splitlines() == ["may be passed on: handout/model.onnx", "  copied  model.onnx"]
     assert (tmp_path / "handout" / "model.onnx").stat().st_size > 1_000
@@ -75,16 +76,17 @@ def _leaks(folder, figure):
 def test_what_does_not_belong_into_a_file_does_not_leave_with_it(copriv, train, tmp_path, monkeypatch):
     """The twin copies files by their name: whatever was put into them leaves."""
     fitness = train("--out", "run")["fitness"]
-    for name in ("model.json", "privacy.json"):
+    for name in ("model.json", "privacy.json", "report.json"):
         path = tmp_path / "run" / name
         path.write_text(json.dumps(json.loads(path.read_text()) | {"fitness": fitness}))
-    (tmp_path / "run" / "privacy.html").write_text(f"the fitness is {fitness}")
+    for name in ("privacy.html", "report.html"):
+        (tmp_path / "run" / name).write_text(f"the fitness is {fitness}")
     assert copriv("export", "run", "handout").code == 0
     assert _leaks(tmp_path / "handout", fitness) == set()
-    for name in ("_model", "_statement", "_page"):
+    for name in ("_model", "_statement", "_page", "_facts", "_report"):
         monkeypatch.setattr(export, name, Path.read_bytes)
     assert copriv("export", "run", "twin").code == 0
-    assert _leaks(tmp_path / "twin", fitness) == {"model.json", "privacy.json", "privacy.html"}
+    assert _leaks(tmp_path / "twin", fitness) == PASSED_ON - {"schedule.json"}
 
 
 def test_what_cannot_be_exported_is_refused_and_nothing_is_made(copriv, train, tmp_path):
@@ -141,6 +143,9 @@ def test_a_run_over_the_network_is_exported_from_the_learners_folder(copriv, tmp
     told = json.loads(copriv("export", "learner", "handout", "--json").out.splitlines()[-1])
     assert set(told["copied"]) == PASSED_ON | {"run.json", "meetings.png", "meetings.svg"}
     assert set(told["left"]) == {"roster.json", "checkpoint.sqlite"}
+    report = json.loads(copriv("report", "learner", "--json").out)
+    assert report == {"report": "learner/run/report.html", "internal": None, "private": True}
+    assert "on their own machines" in (tmp_path / "handout" / "report.html").read_text()
     statement = json.loads((tmp_path / "handout" / "privacy.json").read_text())
     assert (statement["study"], statement["learner"]) == ("loans", "The Institute")
     assert statement["public"]["words"] == "400 public rows of public.parquet: nobody in them is protected"

@@ -73,6 +73,9 @@ def test_the_run_folder_is_complete_and_the_ledgers_agree(finished):
         "start.json",
         "privacy.json",
         "privacy.html",
+        "report.html",
+        "report.json",
+        "report-internal.html",
         "ledgers",
     }
     assert (folder / "convergence.png").stat().st_size > 5000
@@ -183,6 +186,7 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not(train, copriv, 
     assert sum(entry["answers"] for entry in told["spent"]) == 60 - told["refused"]
     assert seen == list(range(1, 61))
     assert [k for k, _ in told["path"]] == list(range(1, 61))
+    assert "may be passed on" in (tmp_path / "run" / "report.html").read_text()
     again = copriv("train", "--resume", "run")
     assert again.code == 2
     assert "is finished" in again.err

@@ -1,6 +1,5 @@
 """Forecasts from public rows: what they say about owners drawn from the same population, and when they say less."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +24,6 @@ from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose as choose_candidate
 from copriv.planning.settle import draft_averaged, draft_paper
 from copriv.planning.training_spec import TrainingSpec
-from copriv.rules.adaptive_questions import kept_precision
 from copriv.rules.averaged import AveragedRule
 from copriv.rules.paper import PaperRule
 from copriv.simulation.averaged import simulate_averaged
@@ -177,11 +175,11 @@ def test_newton_is_forecast_by_its_prospect():
     assert low < found.relative_fitness < high
 
 
-def test_under_a_menu_newton_is_forecast_with_what_a_look_leaves():
+def test_under_a_menu_newton_is_forecast_as_one_undivided_answer():
     who = owners()
     spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
     found = choose_candidate(outline_of(who, EVIDENCE, spec))
-    once = [unit / math.sqrt(kept_precision(len(who.records), Norm.L1)) for unit in found.setting.unit_noise]
+    once = list(found.setting.unit_noise)
     ahead = EVIDENCE.newton_at(Norm.L1, found.clip)
     assert found.setting.terms.shares
     assert found.relative_fitness == pytest.approx(ahead.best(who.records, {1: once}).cost, rel=1e-9)

@@ -2,20 +2,21 @@
 
 import dataclasses
 import itertools
+import sqlite3
 from contextlib import closing
 
 import msgspec
 import numpy as np
 import pytest
 from tests import menu_study as study
-from tests.choosing_rule import ENTRY, LOOK, REST, SQUARES
+from tests.choosing_rule import ENTRY, FINER, LOOK, REST, SQUARES
 
 from copriv.errors import BadInput
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.expulsion import rebuild
 from copriv.learner.learner import Session, train, train_live
-from copriv.learner.scrutiny import check, demands_of
-from copriv.protocol.messages import Answer
+from copriv.learner.scrutiny import check, demand_of, demands_of
+from copriv.protocol.messages import Answer, Query, Refusal
 from copriv.rules.registry import resolve
 from copriv.rules.rule import answer_size
 from copriv.schedule.poisson import in_rounds
@@ -26,19 +27,19 @@ NAMES = study.NAMES
 PLANNED = [("gradient", LOOK), ("second_moments", SQUARES), ("gradient", REST)]
 
 
-def session(**changes):
+def session(terms=study.TERMS, **changes):
     demands = {
         name: demands_of(study.commitment_of(place).parts, parameters=4, records=study.SIZES[place])
         for place, name in enumerate(NAMES)
     }
-    return dataclasses.replace(Session(study.rule(), NAMES, study.TERMS.digest(), "run", demands), **changes)
+    return dataclasses.replace(Session(study.rule(terms), NAMES, terms.digest(), "run", demands), **changes)
 
 
 class Owners:
     """Three owners with their ledgers; remembers what was asked."""
 
-    def __init__(self):
-        made = [study.make_owner(place) for place in range(3)]
+    def __init__(self, terms=study.TERMS):
+        made = [study.make_owner(place, terms) for place in range(3)]
         self.ledgers = {owner.name: ledger for owner, ledger in made}
         self.transport, self.asked = InProcessTransport([owner for owner, _ in made]), []
 
@@ -48,6 +49,9 @@ class Owners:
 
     def asked_of(self, name):
         return [(query.kind, query.share) for query in self.asked if query.owner == name]
+
+    def spent(self):
+        return [ledger.state().spent for ledger in self.ledgers.values()]
 
 
 def rounds(answers):
@@ -145,6 +149,65 @@ def test_an_answer_at_another_share_is_garbage():
     cheap = owner.answer(msgspec.structs.replace(query, share=SQUARES))
     demand = learning.demands["north"]["gradient", LOOK]
     assert check(query, cheap, answer_size("gradient", 4), demand).reason == "garbage"
+
+
+def test_an_answer_is_made_finer_and_only_the_difference_is_paid():
+    owners = Owners(study.REFINED)
+    done = list(train(session(study.REFINED), rounds(5), owners))
+    assert all(isinstance(iteration.reply, Answer) for iteration in done)
+    steps = [(query.share, query.before) for query in owners.asked if query.owner == "north"]
+    assert steps == [(LOOK, 0), (SQUARES, 0), (FINER, LOOK), (LOOK, 0)]
+    paid = [iteration.reply.release.nano for iteration in done if iteration.query.owner == "north"]
+    assert paid == [200_000_000, 150_000_000, 450_000_000, 200_000_000]
+    assert owners.spent() == [10**9] * 3
+
+
+def test_what_was_made_finer_survives_in_the_checkpoint(tmp_path):
+    owners, learning = Owners(study.REFINED), session(study.REFINED)
+    with closing(Checkpoint.create(tmp_path / "c.sqlite", run="run", terms="t", schedule="s")) as checkpoint:
+        for iteration in train(learning, rounds(4), owners):
+            checkpoint.save(learning.rule, iteration)
+        log, told = checkpoint.log(), checkpoint.answers()
+    assert [(entry.share, entry.before) for entry in log] == [(query.share, query.before) for query in owners.asked]
+    assert {entry.level for entry in log if entry.before} == {REST}
+    everybody = rebuild(learning.rule, NAMES, told)
+    assert np.array_equal(learning.rule.model(everybody), learning.rule.model(iteration.state))
+
+
+def test_a_checkpoint_from_before_there_were_levels_is_taken_over(tmp_path):
+    owners, learning, path = Owners(), session(), tmp_path / "c.sqlite"
+    with closing(Checkpoint.create(path, run="run", terms="t", schedule="s")) as checkpoint:
+        *_, last = train(learning, rounds(1), owners)
+        checkpoint.save(learning.rule, last)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE reply DROP COLUMN level_before")
+        connection.commit()
+    with closing(Checkpoint(path)) as checkpoint:
+        assert [entry.before for entry in checkpoint.log()] == [0]
+        assert [told.ask.before for told in checkpoint.answers()] == [0]
+
+
+def test_a_finer_answer_has_the_noise_of_its_level_and_the_price_of_the_step():
+    """Liars: the coarse answer again, the whole price, the noise of the step alone, and another level's answer."""
+    owner, _ = study.make_owner(1, study.REFINED)
+    demands = session(study.REFINED).demands["north"]
+    first = Query("a", study.REFINED.digest(), "north", (0.0,) * 4, None, "gradient", LOOK)
+    coarse = owner.answer(first)
+    query = msgspec.structs.replace(first, id="b", share=FINER, before=LOOK)
+    fine, demand = owner.answer(query), demand_of(demands, query)
+    assert check(query, fine, 4, demand) == fine
+    assert demand_of(demands, first).release.nano == coarse.release.nano
+    step = {"id": "b", "release": msgspec.structs.replace(coarse.release, query="b")}
+    lies = [
+        msgspec.structs.replace(coarse, **step),
+        msgspec.structs.replace(fine, release=msgspec.structs.replace(fine.release, nano=650_000_000)),
+        msgspec.structs.replace(fine, release=msgspec.structs.replace(fine.release, scale=2 * fine.release.scale)),
+        owner.answer(msgspec.structs.replace(first, id="c", share=SQUARES)),
+    ]
+    for lie in lies:
+        assert check(query, msgspec.structs.replace(lie, id="b"), 4, demand).reason == "garbage"
+    missing = Refusal("b", "north", "unfounded", "no such answer")
+    assert check(query, missing, 4, demand) == missing
 
 
 def test_a_rule_that_does_not_choose_is_not_set_up_with_a_menu():

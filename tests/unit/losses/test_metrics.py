@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copriv.losses.metrics import Metrics, label_metrics, little_to_learn, median_metrics, number_metrics
+from copriv.losses.metrics import Metrics, label_metrics, little_to_learn, median_metrics, number_metrics, with_auc_fall
 from copriv.records.quality import metrics_of_margins
 from copriv.records.target import Target
 
@@ -64,3 +64,27 @@ def test_medians_are_of_those_that_have_a_figure():
     found = median_metrics([Metrics(10, r2=0.1), Metrics(20, r2=0.3), Metrics(30)])
     assert found == Metrics(20, r2=0.2)
     assert median_metrics([]) is None
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_auc_follows_from_the_log_loss_either_way(noise):
+    """A model with more noise in it, and one with less; the twin that takes the AUC for fixed is off by far more."""
+    generator = np.random.default_rng(0)
+    truth, off = generator.normal(size=(2, 40_000)) * [[1.5], [noise]]
+    positive = generator.random(truth.size) < 1 / (1 + np.exp(-truth))
+    near, far = (label_metrics(1 / (1 + np.exp(-margins)), positive) for margins in (truth, truth + off))
+    for known, margins, other in ((near, truth, far), (far, truth + off, near)):
+        foretold = with_auc_fall(known, margins, positive).at_loss(other.log_loss / known.log_loss)
+        assert abs(foretold.auc - other.auc) < 0.2 * abs(known.auc - other.auc)
+        assert foretold.log_loss == pytest.approx(other.log_loss)
+        assert known.at_loss(1.1).auc is None
+
+
+def test_auc_stays_between_chance_and_certainty():
+    margins = np.array([2.0, -1.0, 0.5, -0.5, 1.0, 0.0])
+    known = with_auc_fall(label_metrics(1 / (1 + np.exp(-margins)), margins > 0.2), margins, margins > 0.2)
+    found = [known.at_loss(ratio).auc for ratio in (0.01, 0.5, 1.0, 2.0, 1e6)]
+    assert all(0.5 <= auc <= 1 for auc in found)
+    assert found == sorted(found, reverse=True)
+    assert known.at_loss(float("inf")).auc is None
+    assert with_auc_fall(known, np.zeros(6), margins > 0.2) == known

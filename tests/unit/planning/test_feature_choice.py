@@ -15,7 +15,7 @@ from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.planning import feature_choice
-from copriv.planning.feature_choice import Prospect, WeighedFeatures, choose_features, take
+from copriv.planning.feature_choice import FeatureContest, Prospect, WeighedFeatures, choose_features, take
 from copriv.planning.outline import wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_plan import design_ahead
@@ -43,6 +43,12 @@ class FewCandidates(PublicRows):
         return [FeatureSpec.parse(name) for name in self.names]
 
 
+class MoreCandidates(FewCandidates):
+    """Some that have no chance, too."""
+
+    names = ("pls:1", "pls:2", "pls:3", "pls:5", "all")
+
+
 def make_table(rows, seed=0, *, faint=0.0, columns=10):
     """One strong column, and directions of small variance that add `faint` each to the target."""
     chance = np.random.default_rng(seed)
@@ -54,7 +60,8 @@ def make_table(rows, seed=0, *, faint=0.0, columns=10):
 
 
 def choose(table, scenario, *, rows=FewCandidates, wishes=WISHES):
-    return choose_features(rows(table, TargetChoice("y")), scenario.records, wishes_in(scenario, wishes))
+    promised = wishes_in(scenario, wishes)
+    return FeatureContest(rows(table, TargetChoice("y")), promised).choose(scenario.records, promised)
 
 
 @pytest.mark.parametrize("epsilon", [1, 10])
@@ -99,6 +106,19 @@ def test_a_tiny_epsilon_and_few_records_take_the_few():
     assert str(rich.taken.spec) == "all"
     assert str(poor.taken.spec) == "pls:2"
     assert [each.loss for each in rich.weighed] == [each.loss for each in poor.weighed]
+
+
+def test_whoever_cannot_win_is_not_forecast_and_nothing_else_changes(monkeypatch):
+    """A long model that loses by its few public rows alone may win once owners come: the twin that forgets it, errs."""
+    table, scenario = make_table(60, 2, faint=0.3), Scenario([20_000] * 10, 10)
+    rows = MoreCandidates(table, TargetChoice("y"))
+    wishes = wishes_in(scenario, WISHES)
+    contest = FeatureContest(rows, wishes)
+    every, picked = contest.choose(scenario.records, wishes), contest.pick(scenario.records, wishes)
+    assert len(picked.weighed) < len(every.weighed)
+    assert (picked.taken, picked.runner_up) == (every.taken, every.runner_up)
+    monkeypatch.setattr(feature_choice._Entrant, "floor", lambda entrant, _score: float(np.mean(entrant.losses)))
+    assert contest.pick(scenario.records, wishes).taken != every.taken
 
 
 @pytest.mark.parametrize("seed", [2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from copriv.losses.sample import Sample
-from copriv.planning import screen
+from copriv.planning import screen, search
 from copriv.planning.outline import gather_evidence, outline_of
 from copriv.planning.scenario import Scenario
 from copriv.planning.screen import optimistic_cost, outclassed
@@ -53,3 +53,18 @@ def test_nothing_is_screened_without_a_rival_and_newton_never(public):
     outline = outline_of(Scenario((500,) * 3, 0.1), evidence, SPEC)
     assert outclassed(outline, ["newton", "statistics", "paper"], 1e-6) == {"paper"}
     assert not outclassed(outline, ["paper"], 0.0)
+
+
+def test_second_moments_of_long_models_are_given_up_after_a_glance(monkeypatch):
+    """With 70 numbers and little ε noise drowns them. The glance is not far above what all trials say."""
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(1500, 70)) / 12
+    sample = Sample.of_rows(rows, np.clip(rows @ generator.normal(size=70) / 4, -1, 1))
+    evidence, worked, sound = gather_evidence(sample, SPEC), set(), search._work_out
+    outline = outline_of(Scenario((500,) * 3, 0.1), evidence, SPEC)
+    monkeypatch.setattr(search, "_work_out", lambda wanted: worked.update(rule for _, rule in wanted) or sound(wanted))
+    first = search.glance(outline)
+    assert (first.rule, "statistics" in worked) == ("newton", False)
+    told = work_out(outline, "statistics").relative_fitness
+    assert not outclassed(outline, ["statistics"], told)
+    assert outclassed(outline, ["statistics"], first.relative_fitness) == {"statistics"}

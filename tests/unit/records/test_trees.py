@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from copriv.errors import BadInput
-from copriv.records.boosting import fit_boosting, fit_grove, rank_categories
+from copriv.records.boosting import fit_boosting, fit_grove, leaves_of, rank_categories, score_again
 from copriv.records.trees import DEEPEST, Trees
 
 STUMP = {
@@ -31,11 +31,26 @@ def test_trees_say_what_scikit_learn_says(labels):
     wanted = np.where(targets > 0, 1.0, -1.0) if labels else targets
     boosting = fit_boosting(inputs, wanted, [0, 0, 0, 0], labels=labels)
     kind = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
-    shape = {"max_leaf_nodes": 16, "l2_regularization": 1.0, "early_stopping": False}
+    shape = {"max_leaf_nodes": leaves_of(boosting.trees), "l2_regularization": 1.0, "early_stopping": False}
     model = kind(max_iter=len(boosting.trees.roots) - 1, **shape).fit(inputs, wanted)
     new, _ = make_rows(seed=1)
     told = model.decision_function(new) if labels else model.predict(new)
     np.testing.assert_allclose(boosting.trees.scores_of(new), told, rtol=0, atol=1e-12)
+
+
+def test_leaves_are_as_many_as_are_best_out_of_fold():
+    """Few rows want small trees, a hundred cells of their own large ones; scores are found again from the trees."""
+    generator = np.random.default_rng(0)
+    found = []
+    for rows, steps in ((200, 2), (4000, 12)):
+        inputs = generator.uniform(size=(rows, 3))
+        cells = np.floor(inputs * steps).astype(int) @ (1, steps, steps**2)
+        targets = generator.normal(size=steps**3)[cells] / 4 + generator.normal(size=rows) / 20
+        boosting = fit_boosting(inputs, targets, [0, 0, 0], labels=False)
+        found.append(leaves_of(boosting.trees))
+        again = score_again(inputs, targets, [0, 0, 0], boosting.trees, labels=False)
+        np.testing.assert_array_equal(boosting.out_of_fold, again)
+    assert found == [8, 32]
 
 
 def test_every_record_stands_at_one_leaf_of_each_tree():

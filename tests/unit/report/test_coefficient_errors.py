@@ -17,20 +17,20 @@ from copriv.rules.newton import NewtonRule
 from copriv.vectors import Norm
 
 OBJECTIVE = Objective(choose("squared"), 1e-5, 50.0)
-COLUMNS, RECORDS, CLIP = 25, 500, 0.3
+COLUMNS, ROWS, RECORDS, CLIP = 40, 300, 30, 0.3
 
 
 def table(rows, generator):
     """Two columns that tell of the target, and many that do not."""
     cells = generator.normal(size=(rows, COLUMNS))
-    target = cells[:, 0] - cells[:, 1] + 2 * generator.normal(size=rows)
+    target = cells[:, 0] - cells[:, 1] + 3 * generator.normal(size=rows)
     return pl.DataFrame({f"x{place}": cells[:, place] for place in range(COLUMNS)}).with_columns(y=pl.Series(target))
 
 
 def train(spec, seed, everybody):
     """How far the weights of cells are from the best ones in these features, and their standard errors."""
     generator = np.random.default_rng(seed)
-    fitted = PublicRows(table(400, generator), TargetChoice("y")).fit(spec)
+    fitted = PublicRows(table(ROWS, generator), TargetChoice("y")).fit(spec)
     dictionary, std = fitted.dictionary, np.sqrt(2) * 2 * CLIP / RECORDS
     rule = NewtonRule.of(fitted.public, OBJECTIVE, records=[RECORDS], noise_std=[std], clip=CLIP, norm=Norm.L1)
     state = rule.begin()
@@ -44,14 +44,25 @@ def train(spec, seed, everybody):
     told = coefficient_errors(dictionary, errors)
     assert not told.none
     assert np.all(np.array(told.noise) <= np.array(told.total))
-    return away, np.array(told.total[:-1])
+    return away, dictionary, errors
 
 
-def test_intervals_of_supervised_components_hold_at_least_as_often_as_they_say():
-    """There is no twin: without the widening, intervals failed on real tables, but not clearly on made ones."""
+def covered(found):
+    """The share of weights that lie within two standard errors."""
+    held = [
+        np.abs(away) <= 1.96 * np.array(coefficient_errors(dictionary, errors).total[:-1])
+        for away, dictionary, errors in found
+    ]
+    return float(np.mean(held))
+
+
+def test_intervals_of_supervised_components_hold_at_least_as_often_as_they_say(monkeypatch):
+    """The twin forgets that public rows have chosen the components: 81 % hold, with a standard error of 2 points."""
     everybody = table(8_000, np.random.default_rng(10**6))
-    away, errors = np.array([train("pls:5", seed, everybody) for seed in range(8)]).transpose(1, 0, 2)
-    assert np.mean(np.abs(away) <= 1.96 * errors) >= 0.95
+    found = [train("pls:8", seed, everybody) for seed in range(12)]
+    assert covered(found) >= 0.95
+    monkeypatch.setattr("copriv.report.coefficient_errors.search_factor", lambda _dictionary: 1.0)
+    assert covered(found) < 0.9
 
 
 @pytest.mark.parametrize(("spec", "widened"), [("codes:5", False), ("all", False), ("pls:2", True)])

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 
+import msgspec
 import pytest
 from tests import menu_study as study
 from tests.choosing_rule import LOOK, SQUARES
@@ -12,6 +13,7 @@ from copriv.owner.owner import Owner
 from copriv.owner.remaining import remaining
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.messages import Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.public_rows import PublicRows
@@ -21,11 +23,12 @@ from copriv.report.figures import Spending
 from copriv.report.ledger_history import history
 from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chosen
 from copriv.report.menu import chosen_words, state_menu
-from copriv.report.statement import Heading, describe, make_statement, owner_statement, render
+from copriv.report.pages import render
+from copriv.report.statement import Heading, describe, make_statement, owner_statement
 from copriv.report.study_sheet import _menu
 
 HEADING = Heading("a study", "a learner", "today", PublicRows(0, ""))
-ASKED = [("gradient", LOOK), ("second_moments", SQUARES)]
+ASKED = [("gradient", LOOK, 0), ("second_moments", SQUARES, 0)]
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def ledger(tmp_path):
     path, commitment = tmp_path / "ledger.sqlite", study.commitment_of(0)
     with closing(SqliteLedger.create(path, begin("east", "records", study.GUARANTEE))) as ledger:
         owner = Owner("east", study.TERMS, commitment, PrivateResponder(study.sample_of(0), commitment), ledger)
-        for number, (kind, share) in enumerate(ASKED):
+        for number, (kind, share, _) in enumerate(ASKED):
             owner.answer(Query(f"q{number}", study.TERMS.digest(), "east", (0.0,) * 4, None, kind, share))
         yield ledger
 
@@ -51,6 +54,32 @@ def test_the_screen_says_the_limit_and_every_choice():
         assert f"{part.share} % ({part.calibration.charge.words})" in row
         assert f"scale {part.calibration.mechanism.scale:.6g}" in row
     assert "average second moments" in _menu(StudyFile(study.TERMS, {}).terms)
+
+
+def test_screens_say_that_an_answer_may_be_made_finer_where_it_may():
+    (_, limit), *_ = part_rows(study.commitment_of(0), 4)
+    assert "an answer may be made finer later, at the same model, and then only the difference is paid" in limit
+    assert "only the difference is paid" in _menu(study.TERMS)
+    (_, limit), *_ = part_rows(study.commitment_of(0, guarantee=Guarantee.of(1, 1e-6)), 4)
+    assert "finer" not in limit
+    assert "finer" not in _menu(msgspec.structs.replace(study.TERMS, epsilon=1.0, delta=1e-6))
+
+
+def test_the_statement_says_what_was_made_finer():
+    commitment = study.commitment_of(0)
+    menu = state_menu(commitment, [("gradient", LOOK, 0), ("gradient", 45, LOOK)])
+    assert [(choice.share, choice.answers, choice.finer) for choice in menu if choice.answers] == [
+        (20, 1, 0),
+        (65, 1, 1),
+    ]
+    spent = Spending("east", 2, 0.65, 0.0, 1.0, 3, 40, menu)
+    told = make_statement(HEADING, "0" * 64, "secure", [owner_statement(spent, commitment)])
+    assert "65 % of the training budget (1, 1 of them an earlier answer made finer for the difference)" in describe(
+        told
+    )
+    page = render("privacy.html", told)
+    assert "1, 1 of them made finer" in page
+    assert "only the\ndifference was paid" in page
 
 
 def test_without_a_menu_the_screen_is_what_it_was():

@@ -7,7 +7,7 @@ import pytest
 
 from copriv.rules import purchase
 from copriv.rules.adaptive_newton import SHARES
-from copriv.rules.purchase import Budget, Outlook, Purchase, choose, gain
+from copriv.rules.purchase import Asked, Budget, Outlook, Purchase, choose, choose_look, gain_of_finer
 
 P = 3
 REST = Purchase("gradient", 0, 10)
@@ -38,60 +38,98 @@ def budget(noise=1e-3, squares=1e-3, owners=10, **changes):
         fewest=2,
         purchases=6,
         alike=True,
-        must_look=False,
     )
     return replace(ours, **changes)
+
+
+def asked(level=0.0, moved=0.0, owners=10):
+    """All owners were asked for so much at a place so far from the model; by default nobody anywhere."""
+    return Asked(np.full(owners, level), np.full(P, moved))
+
+
+def bought(view, money, where=None):
+    return choose(view, money, where or asked(owners=money.left.size))
 
 
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("noise", [1e-1, 1.0, 10.0])
 def test_without_a_shift_the_rest_is_bought_at_once(noise, power):
-    assert choose(outlook(), budget(noise, noise, power=power)) == REST
+    best = bought(outlook(), budget(noise, noise, power=power))
+    assert best == REST or (best.kind == "gradient" and best.share == 100)
 
 
 @pytest.mark.parametrize("power", [1, 2])
 def test_with_another_hessian_and_little_noise_second_moments_are_bought(power):
-    bought = choose(outlook(alpha=0.1, beta=3.0), budget(power=power))
-    assert bought.kind == "second_moments"
-    assert bought.share in SHARES
-    assert 0 < bought.owners <= 10
+    best = bought(outlook(alpha=0.1, beta=3.0), budget(power=power))
+    assert best.kind == "second_moments"
+    assert best.share in SHARES
+    assert 0 < best.owners <= 10
 
 
 def test_second_moments_that_are_not_on_sale_are_not_bought():
     closed = budget(second_moments=np.zeros(10))
-    bought = choose(outlook(alpha=0.1, beta=3.0), closed)
-    assert bought.kind == "gradient"
-    assert bought != REST
-    assert choose(outlook(alpha=0.1, beta=3.0), budget(squares=1e3)).kind == "gradient"
+    best = bought(outlook(alpha=0.1, beta=3.0), closed)
+    assert best.kind == "gradient"
+    assert best != REST
+    assert bought(outlook(alpha=0.1, beta=3.0), budget(squares=1e3)).kind == "gradient"
 
 
-def test_what_must_be_looked_at_is_looked_at_even_if_it_does_not_pay():
-    looked = choose(outlook(), budget(must_look=True))
-    assert looked != REST
-    assert looked.kind == "second_moments" or looked.share <= 40
+@pytest.mark.parametrize("power", [1, 2])
+def test_second_moments_never_take_more_than_a_fifth_of_all_budgets(power):
+    for beta in (0.3, 3.0, 30.0):
+        best = bought(outlook(alpha=0.1, beta=beta), budget(power=power))
+        assert best.kind != "second_moments" or best.share * best.owners <= 20 * 10
+
+
+@pytest.mark.parametrize(("shares", "most"), [(SHARES, 20), ((30, 90), 30), ((7, 11, 90), 7)])
+def test_a_look_is_little_of_everybody(shares, most):
+    for alpha, beta in ((0.0, 0.0), (0.1, 1.0)):
+        best = choose_look(outlook(alpha, beta), budget(shares=shares))
+        assert (best.kind, best.owners) == ("gradient", 10)
+        assert best.share <= most
+        assert best.share in shares
+
+
+@pytest.mark.parametrize("level", [10.0, 40.0])
+def test_answers_are_made_finer_where_owners_were_if_the_model_is_near_and_not_if_it_is_far(level):
+    """Under pure ε; otherwise precision adds up wherever it is bought, and the model is the better place."""
+    left = budget(noise=0.03, left=np.full(10, 100 - level))
+    view = outlook(beta=0.1)
+    assert gain_of_finer(view, left, asked(level, moved=1e-6)) > 0
+    assert gain_of_finer(view, left, asked(level, moved=1.0)) < 0
+    assert gain_of_finer(view, replace(left, power=1), asked(level, moved=1e-6)) < 0
+
+
+def test_a_look_costs_nothing_if_its_answers_are_made_finer():
+    """The rest after a look tells as much, but for the look, as everything at once: no budget is split."""
+    view, whole = outlook(alpha=0.1), budget(noise=0.1)
+    at_once, _ = purchase._ends(purchase._begin(view, whole, asked()), view, whole)
+    left = budget(noise=0.1, left=np.full(10, 80.0))
+    fresh, finer = purchase._ends(purchase._begin(view, left, asked(20.0)), view, left)
+    assert finer[0] == pytest.approx(at_once[0], abs=0.05)
+    assert fresh[0] > finer[0] + 0.1
 
 
 def test_nothing_left_is_nothing_to_buy():
     spent = budget(left=np.zeros(10))
-    assert choose(outlook(alpha=0.1, beta=3.0), spent) == Purchase("gradient", 0, 0)
+    assert bought(outlook(alpha=0.1, beta=3.0), spent) == Purchase("gradient", 0, 0)
 
 
 def test_with_one_question_to_go_it_is_for_the_rest():
-    assert choose(outlook(alpha=0.1, beta=3.0), budget(purchases=1)) == REST
+    assert bought(outlook(alpha=0.1, beta=3.0), budget(purchases=1)) == REST
 
 
 def test_only_owners_with_something_left_are_counted():
     some = budget(left=np.array([0.0] * 4 + [50.0] * 6))
-    assert choose(outlook(), replace(some, purchases=1)) == Purchase("gradient", 0, 6)
+    assert bought(outlook(), replace(some, purchases=1)) == Purchase("gradient", 0, 6)
 
 
 def expected_cost(plan, view, money):
     """The logarithm of what is left after some purchases and then the rest."""
-    whole = float(np.sum(money.gradient * (money.left / 100) ** money.power))
-    stage = purchase._Stage(view.gradient, view.openness, whole, float(np.sum(money.left > 0)))
+    stage = purchase._begin(view, money, asked(owners=money.left.size))
     for each in plan:
         stage = purchase._after(each, stage, view, money)
-    return float(view.chances @ purchase._log_cost(purchase._finish(stage, view, money), view))
+    return min(float(view.chances @ cost) for cost in purchase._ends(stage, view, money))
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -104,7 +142,7 @@ def test_costs_fall_with_the_budget(power):
 
 def test_splitting_a_pure_budget_costs_quadratically_and_a_gaussian_one_nothing():
     """Half of ε twice has half the precision of ε once; half of ρ twice has all of it."""
-    start = purchase._Stage(np.ones((1, P)), np.zeros((1, P, P)), 10 / 1e-6, 10.0)
+    start = purchase._begin(outlook(alpha=1.0), budget(), asked())
     half = Purchase("gradient", 50, 10)
     pure, gaussian = (purchase._after(half, start, outlook(), budget(power=power)).precision for power in (2, 1))
     assert pure == pytest.approx(0.25 * start.precision)
@@ -114,7 +152,7 @@ def test_splitting_a_pure_budget_costs_quadratically_and_a_gaussian_one_nothing(
 def test_what_is_chosen_costs_no_more_than_the_rest_at_once():
     for alpha, beta, noise in [(0.1, 1.0, 1e-3), (1.0, 0.1, 1e-2), (0.01, 10.0, 1e-2), (3.0, 30.0, 1e-1)]:
         view, money = outlook(alpha, beta), budget(noise, noise)
-        best = choose(view, money)
+        best = bought(view, money)
         if best != REST:
             assert expected_cost([best], view, money) < expected_cost([], view, money)
 
@@ -127,13 +165,7 @@ def test_unlikely_scales_do_not_count():
         gradient=np.vstack([both.gradient, np.full((1, P), np.nan)]),
         openness=np.concatenate([both.openness, both.openness]),
     )
-    assert choose(doubled, budget()) == choose(both, budget())
-
-
-def test_a_purchase_is_worth_it_under_a_shift_and_not_without():
-    little = Purchase("gradient", 10, 10)
-    assert gain(little, outlook(alpha=1.0, beta=0.3), budget()) > 0
-    assert gain(little, outlook(), budget(noise=0.1)) < 0
+    assert bought(doubled, budget()) == bought(both, budget())
 
 
 def test_the_few_that_are_asked_stand_for_all_only_up_to_their_difference():

@@ -33,11 +33,11 @@ def projected_gradient(geometry, theta, intercept, hessian):
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_no_direction_within_the_box_leads_further_down(loss, limit):
     geometry = geometry_of(loss, limit)
-    theta = least_expected(geometry, INTERCEPT, HESSIAN)
+    theta = least_expected(geometry, INTERCEPT, HESSIAN, places=2)
     assert np.max(np.abs(theta)) <= limit
     assert projected_gradient(geometry, theta, INTERCEPT, HESSIAN) < 1e-7
     assert (np.max(np.abs(theta)) == limit) == (limit == TIGHT)
-    clipped = geometry.objective.project(least_expected(geometry_of(loss, 1e3), INTERCEPT, HESSIAN))
+    clipped = geometry.objective.project(least_expected(geometry_of(loss, 1e3), INTERCEPT, HESSIAN, places=2))
     if limit == TIGHT:
         assert projected_gradient(geometry, clipped, INTERCEPT, HESSIAN) > 1e-4
 
