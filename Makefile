@@ -28,6 +28,7 @@ check: $(READY) ## format, lint, import contracts, strict types
 	@echo "== strict types";     $(BIN)/mypy --no-error-summary
 
 test: check ## everything in check, then doctests and tests
+	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
 
@@ -49,8 +50,9 @@ figures: $(READY) ## redraw the paper's figures from synthetic records
 	@$(BIN)/copriv reproduce all --out figures
 
 pictures: $(READY) ## take the pictures of the README anew, with Chromium
-	@echo "== pictures"
+	@echo "== pictures: about a minute"
 	@$(BIN)/python docs/pictures/draw.py
+	@$(BIN)/python tests/browser/pictures.py docs/pictures
 
 bench: $(READY) ## ratios measured side by side; tables go to benchmarks/results
 	@echo "== benchmarks"

@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     "__init__",
     "__main__",
+    "crowded_run",
     "grid",
     "isolated",
     "libraries",
@@ -24,6 +25,7 @@ NOT_BENCHMARKS = {
 }
 # What takes long or installs other software runs only when named.
 OPTIONAL = {
+    "pages",
     "flower",
     "cost",
     "ablation",

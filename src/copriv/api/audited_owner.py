@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -9,7 +10,7 @@ from typing import TextIO
 import msgspec
 import numpy as np
 
-from copriv.audit.house import House
+from copriv.audit.house import House, Log
 from copriv.learner.checkpoint import Entry
 from copriv.learner.roster import Roster
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -25,11 +26,15 @@ from copriv.runtime.learner_outcome import JointRun
 from copriv.runtime.network_events import NetworkEvent, dated_line
 from copriv.runtime.owner_client import hello_of
 from copriv.runtime.owner_log import OwnerLog
+from copriv.runtime.owner_metrics import owner_metrics
+
+# A time, or how long the disk took.
+_SECONDS = re.compile(r"^(copriv_\w*_seconds\w*) .*$", flags=re.MULTILINE)
 
 
 def audited_house() -> House:
-    """What really leaves: the hello and the log of `copriv owner serve`, and the statement of `copriv learner run`."""
-    return House(hello=hello_of, state=state_study, log=log_to)
+    """What really leaves: hello, log and metrics of `copriv owner serve`, and the statement of `copriv learner run`."""
+    return House(hello=hello_of, state=state_study, log=log_to, metrics=metrics_of)
 
 
 def log_to(home: OwnerWorkspace, ledger: SqliteLedger, written: TextIO) -> OwnerLog:
@@ -39,6 +44,12 @@ def log_to(home: OwnerWorkspace, ledger: SqliteLedger, written: TextIO) -> Owner
         written.write(dated_line(event, "now").decode())
 
     return OwnerLog(home, ledger, write)
+
+
+def metrics_of(home: OwnerWorkspace, ledger: SqliteLedger, log: Log) -> str:
+    """The metrics of an owner after what its log has counted; only times are left out."""
+    counted = log.vitals() if isinstance(log, OwnerLog) else None
+    return _SECONDS.sub(r"\1 now", owner_metrics(home, ledger.state(), counted))
 
 
 def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> bytes:

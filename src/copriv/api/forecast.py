@@ -153,31 +153,65 @@ def forecast(
     """
     require_known(settings, PlanSettings, "forecast")
     known = read_public(public, target, settings, scenario)
-    _require_own_models(known.evidence.view, scenario)
-    candidate = choose(known.outline(scenario))
-    view = known.evidence.view
-    alone = view.median_alone(scenario.records, scenario.heterogeneity)
-    public_alone = PublicTold(view.sample.records, view.public_model(sum(scenario.records)))
-    told = _tell(known, scenario, candidate, alone, public_alone)
-    told.quality = known.quality(scenario, candidate.relative_fitness)
-    _heed(told, known)
+    found = foretell(known, scenario)
     if vary is not None:
-        told.varied = vary
-        cases = _range(vary, scenario)
-        for done, (value, other) in enumerate(cases, start=1):
-            told.table.append(_what_if(known, other, value))
-            tell(done, len(cases))
-    return Forecast(scenario, candidate, told)
+        found.told.varied, found.told.table = vary, what_if(known, scenario, vary, tell)
+    return found
 
 
-def _heed(told: ForecastTold, known: PublicStudy) -> None:
+def foretell(known: PublicStudy, scenario: Scenario) -> Forecast:
+    """The forecast for owners of a scenario, from public rows that were read before."""
+    return Forecast(scenario, *_told(known, scenario, expect(known, scenario)))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The heart of a forecast: what would be done, and whether to.
+
+    Args:
+        candidate: what would be done.
+        alone: ψ of the median owner's own model.
+        public: the public rows, and ψ of their model.
+        quality: what models should be worth; None if public rows are too few.
+        verdict: join, stay, use the public model, or too close to call.
+    """
+
+    candidate: Candidate
+    alone: float
+    public: PublicTold
+    quality: ExpectedQuality | None
+    verdict: str
+
+
+def expect(known: PublicStudy, scenario: Scenario) -> Expected:
+    """What a forecast says, but for how far it is from the limits, which takes longer than all else."""
+    _require_own_models(known.evidence.view, scenario)
+    candidate, view = choose(known.outline(scenario)), known.evidence.view
+    alone = view.median_alone(scenario.records, scenario.heterogeneity)
+    public = PublicTold(view.sample.records, view.public_model(sum(scenario.records)))
+    quality = known.quality(scenario, candidate.relative_fitness)
+    verdict = _VERDICTS[foresee(candidate.forecast, alone, public.relative_fitness)]
+    if _is_beaten(known, scenario, quality):
+        verdict = _VERDICTS["public"]
+    return Expected(candidate, alone, public, quality, verdict)
+
+
+def what_if(
+    known: PublicStudy, scenario: Scenario, vary: Varied, tell: Tell = lambda _done, _total: None
+) -> list[Varying]:
+    """The forecast over a range of ε, owners or records, from public rows that were read before."""
+    cases, table = _range(vary, scenario), list[Varying]()
+    for done, (value, other) in enumerate(cases, start=1):
+        table.append(what_if_at(known, other, value))
+        tell(done, len(cases))
+    return table
+
+
+def _is_beaten(known: PublicStudy, scenario: Scenario, quality: ExpectedQuality | None) -> bool:
     """Where nothing can be learnt, or a public model in other features should do better, nobody is told to join."""
-    quality = told.quality
-    if quality is None or told.owners == 1:
-        return
-    warned = quality.warning is not None
-    if warned or (known.choice is not None and beaten_by_public(known.choice)):
-        told.verdict = _VERDICTS["public"]
+    if quality is None or scenario.owners == 1:
+        return False
+    return quality.warning is not None or (known.choice is not None and beaten_by_public(known.choice))
 
 
 def _require_own_models(view: PublicView, scenario: Scenario) -> None:
@@ -191,20 +225,19 @@ def _require_own_models(view: PublicView, scenario: Scenario) -> None:
         )
 
 
-def _tell(
-    known: PublicStudy, scenario: Scenario, candidate: Candidate, alone: float, public: PublicTold
-) -> ForecastTold:
+def _told(known: PublicStudy, scenario: Scenario, expected: Expected) -> tuple[Candidate, ForecastTold]:
+    candidate = expected.candidate
     found, still = candidate.forecast, known.evidence.view.singular
     singular = f"the public rows do not vary in {still} directions: there the regularizer decides"
     delta = candidate.setting.guarantees[0].delta
     pure = f"one pure answer costs less than what δ = {scenario.delta:g} buys: owners would promise δ = 0"
-    return ForecastTold(
+    told = ForecastTold(
         relative_fitness=found.relative_fitness,
         standard_error=found.standard_error,
-        alone=alone,
-        public=public,
+        alone=expected.alone,
+        public=expected.public,
         limits=_limits(known, candidate),
-        verdict=_VERDICTS[foresee(found, alone, public.relative_fitness)],
+        verdict=expected.verdict,
         interval=found.interval,
         rule=candidate.rule,
         answers_per_owner=candidate.answers,
@@ -228,7 +261,9 @@ def _tell(
             *([pure] if delta != scenario.delta else []),
         ],
         elsewhere=found.elsewhere,
+        quality=expected.quality,
     )
+    return candidate, told
 
 
 def _limits(known: PublicStudy, candidate: Candidate) -> LimitsTold:
@@ -258,7 +293,8 @@ def _range(vary: Varied, scenario: Scenario) -> list[tuple[float, Scenario]]:
     return [(epsilon, crowd.with_largest_epsilon(epsilon)) for crowd in crowds for epsilon in _FEW_EPSILONS]
 
 
-def _what_if(known: PublicStudy, scenario: Scenario, value: float) -> Varying:
+def what_if_at(known: PublicStudy, scenario: Scenario, value: float) -> Varying:
+    """One row of what is varied: a scenario, and the value that it has."""
     view = known.evidence.view
     alone = view.median_alone(scenario.records, scenario.heterogeneity)
     public = PublicTold(view.sample.records, view.public_model(scenario.total))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -102,6 +102,11 @@ class PublicStudy:
     rows: PublicRows | None = None
     features: FeatureSpec | None = None
     contest: FeatureContest | None = None
+    figures: Metrics | None = None
+
+    def ready(self) -> PublicStudy:
+        """The same with the public model cross-validated once, for whoever asks about one scenario after another."""
+        return self if are_too_few(self.evidence.sample) else replace(self, figures=self._public_figures())
 
     @property
     def study(self) -> Study:
@@ -135,6 +140,8 @@ class PublicStudy:
 
         The rows of a study have their features already.
         """
+        if self.figures is not None:
+            return self.figures
         if self.choice is not None:
             return self.choice.taken.public
         parts = folds_of_sample(self.evidence.sample)

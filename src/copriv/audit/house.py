@@ -74,8 +74,8 @@ class Log(Protocol):
     def tell(self, words: str) -> None:
         """Something changed."""
 
-    def contact(self) -> None:
-        """A query was answered."""
+    def contact(self, reply: bytes) -> None:
+        """A query was replied to, with this."""
 
 
 class Prepare(Protocol):
@@ -93,6 +93,7 @@ class House:
         hello: what the learner is told of an owner.
         state: what is passed on about the study.
         log: what is written down while an owner serves, to a text.
+        metrics: what its page gives to those that count, times left out.
         prepare: reads the records and works out the promise.
         open_ledger: the ledger of an owner's folder, with receipts as drawn.
         handle: query in, reply out.
@@ -101,6 +102,7 @@ class House:
     hello: Callable[[Enrollment, Terms, int, str, str], Hello]
     state: Callable[[StudyFile, Hello, Sequence[Reply]], bytes]
     log: Callable[[OwnerWorkspace, SqliteLedger, TextIO], Log]
+    metrics: Callable[[OwnerWorkspace, SqliteLedger, Log], str]
     prepare: Prepare = prepare
     open_ledger: Callable[[OwnerWorkspace, Draw], SqliteLedger] = OwnerWorkspace.open_ledger
     handle: Callable[[Owner, bytes], bytes] = Owner.handle
@@ -237,8 +239,10 @@ def _serve_once(house: House, life: Life, folder: Path, shift: list[bytes], numb
             _note_hello(life, f"hello {number}", hello)
             log.tell("connected to the broker")
             for place, query in enumerate(shift, start=1):
-                _note_reply(life, f"reply {number}.{place}", house.handle(owner, query))
-                log.contact()
+                reply = house.handle(owner, query)
+                _note_reply(life, f"reply {number}.{place}", reply)
+                log.contact(reply)
+            life.say(f"metrics {number}", house.metrics(home, ledger, log))
         finally:
             ledger.close()
     life.say(f"log {number}", _CLOCK.sub("now", written.getvalue()))

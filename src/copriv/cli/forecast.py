@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from copriv.cli import options as groups
 from copriv.cli.command import option, takes
 from copriv.cli.options import LEARNING, OUTPUT, OWNERS
+from copriv.cli.page import PAGE, PORT, show_page
+
+if TYPE_CHECKING:
+    from copriv.planning.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class ForecastOptions(
         option("--vary", LEARNING, "What if: over a range of this; join: where joining pays, over owners and epsilon."),
     ] = None
     out: Annotated[Path | None, option("--out", OUTPUT, "Folder for the picture and table of --vary.")] = None
+    open: Annotated[bool, option("--open", PAGE, "Open a page with sliders for all of this in a browser.")] = False
+    serve: Annotated[int | None, option("--serve", PAGE, f"The same without a browser. {PORT}")] = None
 
 
 @takes(ForecastOptions)
@@ -64,6 +70,9 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
         raise BadInput("--out without --vary", remedy="say what to vary, or leave --out out", value=str(options.out))
     settings = groups.typed(options, given, PlanSettings)
     who = Scenario.parse(options.owners, options.records, options.epsilon, options.delta, options.heterogeneity)
+    if options.open or options.serve is not None:
+        what_if(options, who, settings)
+        return
     with bar(Console(stderr=True), "forecasting") as tell:
         found = api.forecast(options.public, who, target=options.target, vary=options.vary, tell=tell, **settings)
     for notice in found.told.notices:
@@ -74,3 +83,17 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
         typer.echo(groups.as_json(found.to_dict()))
     else:
         show(found.told, Console())
+
+
+def what_if(options: ForecastOptions, who: Scenario, settings: Any) -> None:  # noqa: ANN401 - as `typed` has them
+    """Show the page with sliders, until it is ended."""
+    from copriv.dashboard.server import bind
+    from copriv.dashboard.what_if_page import what_if_app
+    from copriv.dashboard.what_if_view import Studio
+    from copriv.errors import BadInput
+
+    if options.public is None or options.vary is not None:
+        raise BadInput("a page with sliders", remedy="give --public, and leave --vary out: the page varies everything")
+    address = bind(options.serve or 0, path="/what-if")
+    app = what_if_app(Studio(options.public, options.target, who, settings))
+    show_page(app, address, {"public": str(options.public)}, browse=options.open, as_json=options.as_json)

@@ -10,6 +10,7 @@ import typer
 
 from copriv.cli.command import argument, command, group, option
 from copriv.cli.options import OUTPUT, AsJson
+from copriv.cli.page import HOST, PAGE, PORT, page_beside
 from copriv.cli.plan import plan
 from copriv.cli.say import say
 
@@ -95,6 +96,8 @@ class _Run(_Folder):
     log: Annotated[
         Path | None, option("--log", OUTPUT, "Add everything that happens to this file, one JSON line each.")
     ] = None
+    dashboard: Annotated[int | None, option("--dashboard", PAGE, PORT)] = None
+    dashboard_host: Annotated[str, option("--dashboard-host", PAGE, HOST)] = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,11 +185,13 @@ def run(options: _Run) -> None:
     from copriv.report.network_sheets import show_joint
     from copriv.runtime.learner_server import ServerOptions, run_study
     from copriv.runtime.schedule_file import read_trace
+    from copriv.transport.learner_workspace import LearnerWorkspace
 
     heed_termination()
     names = ("folder", "at_least", "wait", "deadline", "connect")
     trace = None if options.schedule is None else read_trace(options.schedule)
-    with narrated(options.log) as tell:
+    page = page_beside("learner", LearnerWorkspace(options.folder).folder, options.dashboard, options.dashboard_host)
+    with page, narrated(options.log) as tell:
         server = ServerOptions(**{name: getattr(options, name) for name in names}, trace=trace)
         told = run_study(server, tell, ARCHIVE)
     if options.as_json:

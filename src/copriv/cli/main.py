@@ -15,6 +15,7 @@ from copriv.cli.generate import generate
 from copriv.cli.learner import learner
 from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
+from copriv.cli.page import dashboard
 from copriv.cli.plan import plan
 from copriv.cli.predict import predict
 from copriv.cli.report import report
@@ -30,7 +31,11 @@ BROKEN = 70
 INTERRUPTED = 130
 _LONGEST_COMPLAINT = 2_000
 
-_EXTRAS = {"nats": "consortium", "cryptography": "consortium", "tomli_w": "consortium", "dask": "dask"}
+_EXTRAS = {
+    **dict.fromkeys(("nats", "cryptography", "tomli_w"), "consortium"),
+    **dict.fromkeys(("starlette", "uvicorn"), "dashboard"),
+    "dask": "dask",
+}
 
 app = typer.Typer(
     name="copriv",
@@ -51,6 +56,7 @@ app.command()(reproduce)
 app.command()(plan)
 app.command()(verdict)
 app.command()(export)
+app.command()(dashboard)
 app.command()(report)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from copriv.cli.command import argument, command, group, option
 from copriv.cli.options import DATA, OUTPUT, PRIVACY, AccountantName, AsJson, FileOptions, MachineOptions, read_options
+from copriv.cli.page import PAGE, PORT, page_beside
 from copriv.cli.person import ask_to_agree, asker, who
 from copriv.cli.say import say
 
@@ -160,6 +161,7 @@ class _Serve(_Folder, MachineOptions):
     log: Annotated[
         Path | None, option("--log", OUTPUT, "Add every query with its price to this file, one JSON line each.")
     ] = None
+    dashboard: Annotated[int | None, option("--dashboard", PAGE, f"{PORT} It is for you alone.")] = None
 
 
 @command(owner, _Serve)
@@ -170,10 +172,17 @@ def serve(options: _Serve) -> None:
 
     It comes back by itself after every break; stopping and starting it again loses nothing.
     """
-    run_serve(options.folder, options.log, options.machine(), as_json=options.as_json)
+    run_serve(options.folder, options.log, options.machine(), options.dashboard, as_json=options.as_json)
 
 
-def run_serve(folder: Path, log: Path | None = None, machine: Machine | None = None, *, as_json: bool) -> None:
+def run_serve(
+    folder: Path,
+    log: Path | None = None,
+    machine: Machine | None = None,
+    port: int | None = None,
+    *,
+    as_json: bool,
+) -> None:
     """The whole of `copriv owner serve`."""
     from copriv.cli.person import heed_termination
     from copriv.owner.workspace import OwnerWorkspace
@@ -183,11 +192,34 @@ def run_serve(folder: Path, log: Path | None = None, machine: Machine | None = N
 
     heed_termination()
     home = OwnerWorkspace(folder)
-    with narrated(log) as tell:
+    with page_beside("owner", folder, port), narrated(log) as tell:
         model = keep_model(home, serve_study(home, tell, machine))
     told = {"owner": home.enrollment.owner, "study": home.study.terms.name, "model": str(model)}
     words = f"the study has ended; its model is {model}\nnext: copriv owner verdict --folder {folder}"
     say(told, words, as_json=as_json)
+
+
+@command(owner, _Folder)
+def pause(options: _Folder) -> None:
+    """Answer nothing from now on, also after a restart, until `copriv owner resume`. Others see that you are away.
+
+    copriv owner pause
+    """
+    from copriv.report.network_sentences import PAUSED
+    from copriv.runtime.owner_status import pause_owner
+
+    say(pause_owner(options.folder, who()), PAUSED, as_json=options.as_json)
+
+
+@command(owner, _Folder)
+def resume(options: _Folder) -> None:
+    """Answer again after a pause.
+
+    copriv owner resume
+    """
+    from copriv.runtime.owner_status import resume_owner
+
+    say(resume_owner(options.folder), "resumed", as_json=options.as_json)
 
 
 @command(owner, _Folder)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -122,6 +123,7 @@ class Checkpoint:
         self._held: Callable[[], None] = _nothing
         self._background = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
+        self.commits, self.commit_seconds = 0, 0.0
 
     @classmethod
     def create(cls, path: Path, *, run: str, terms: str, schedule: str) -> Checkpoint:
@@ -307,7 +309,10 @@ class Checkpoint:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                started = time.perf_counter()
                 self._connection.execute("COMMIT")
+                self.commits += 1
+                self.commit_seconds += time.perf_counter() - started
             except BaseException:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")

@@ -162,9 +162,9 @@ class SqliteLedger:
         """Take over a changed dataset with the spending of the old one."""
         self._append(lambda state: state.open_version(dataset, signed_off_by, now()))
 
-    def entries(self) -> Iterator[Entry]:
-        """All entries in order, each checked against its stored seal."""
-        yield from self._entries_after(0)
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """All entries in order, or those after one, each checked against its stored seal."""
+        yield from self._entries_after(after)
 
     def answer_to(self, query: str) -> bytes:
         """The bytes of an answer as they were kept; checked, because nothing else may leave under its id."""

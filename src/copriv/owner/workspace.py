@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -84,6 +85,24 @@ class Contact(msgspec.Struct, frozen=True):
 
     at: str
     words: str
+
+
+class Vitals(msgspec.Struct, frozen=True):
+    """What a serving process has counted since it started: nothing of it was computed from a record.
+
+    Args:
+        since: when it started.
+        answers: how many queries it has answered.
+        refusals: how many it has refused, by reason.
+        fsyncs: how often it has waited for the disk to keep an answer.
+        fsync_seconds: how long, in all.
+    """
+
+    since: str
+    answers: int = 0
+    refusals: dict[str, int] = {}
+    fsyncs: int = 0
+    fsync_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,23 +331,34 @@ class OwnerWorkspace:
         """Remember when the study was last heard of."""
         write_for_owner(self.folder / "contact.json", msgspec.json.encode(contact))
 
+    def note_vitals(self, vitals: Vitals) -> None:
+        """Keep what was counted; nobody waits for the disk, and a folder that cannot be written is left alone."""
+        with suppress(OSError):
+            write_for_owner(self.folder / "vitals.json", msgspec.json.encode(vitals), durably=False)
+
+    def vitals(self) -> Vitals | None:
+        """What the last serving process has counted."""
+        path = self.folder / "vitals.json"
+        return _read(path, Vitals) if path.is_file() else None
+
     def last_contact(self) -> Contact | None:
         """When the study was last heard of."""
         path = self.folder / "contact.json"
         return _read(path, Contact) if path.is_file() else None
 
 
-def write_for_owner(path: Path, content: bytes) -> None:
+def write_for_owner(path: Path, content: bytes, *, durably: bool = True) -> None:
     """A file that only the owner's own user may read, complete or not there at all."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        if durably:
+            file.flush()
+            os.fsync(file.fileno())
     draft.rename(path)
 
 
-Kept = TypeVar("Kept", Enrollment, Approval, Contact)
+Kept = TypeVar("Kept", Enrollment, Approval, Contact, Vitals)
 
 
 def _read(path: Path, kind: type[Kept]) -> Kept:

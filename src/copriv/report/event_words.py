@@ -40,7 +40,7 @@ def words_of(event: NetworkEvent) -> str | None:
 def replied_words(event: Replied) -> str:
     """An owner's last reply, for the line that is written over again and again.
 
-    >>> print(replied_words(Replied(12, 0.01, 0.12, 0.88, "epsilon")))
+    >>> print(replied_words(Replied(12, 0.01, 0.12, 0.88, "epsilon", "answer")))
     query 12: ε = 0.01 for any one record (replace-one); this study ε = 0.12, ledger ε = 0.88 left
     """
     sign = "ε" if event.measure == "epsilon" else "ρ"

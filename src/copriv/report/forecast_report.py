@@ -130,10 +130,15 @@ def show(told: ForecastTold, console: Console) -> None:
 
 
 def what_to_do(told: ForecastTold) -> str:
-    """The verdict in a sentence. The own model of a single owner is the best one there is: it has nothing to join."""
-    if told.owners == 1:
+    """The verdict in a sentence."""
+    return sentence_of(told.verdict, told.owners)
+
+
+def sentence_of(verdict: str, owners: int) -> str:
+    """The same for so many owners. The own model of a single one is the best there is: it has nothing to join."""
+    if owners == 1:
         return "With a single owner there is nobody to learn from: ψ is what privacy costs it against its own model."
-    return _VERDICTS[told.verdict]
+    return _VERDICTS[verdict]
 
 
 def how_far(told: ForecastTold) -> str:

@@ -92,9 +92,9 @@ def history_lines(told: LedgerHistory) -> Iterator[str]:
     yield from lines(told.events)
 
 
-def history(ledger: SqliteLedger, *, values: bool) -> list[LedgerEvent]:
-    """Everything that happened, oldest first; with `values`, also the numbers that left."""
-    entries, book = list(ledger.entries()), ledger.state()
+def history(ledger: SqliteLedger, *, values: bool, after: int = 0) -> list[LedgerEvent]:
+    """Everything that happened, oldest first, or what did after an entry; with `values`, also the numbers that left."""
+    entries, book = list(ledger.entries(after)), ledger.state()
     answers = {entry.body.query: entry for entry in entries if isinstance(entry.body, Answered)}
     before = _undated(entries)
     events = []

@@ -11,6 +11,12 @@ from copriv.runtime.owner_joining import Agreement
 from copriv.runtime.owner_request import Renewed, Requested
 from copriv.transport.certificates import written
 
+PAUSED = (
+    "paused: nothing leaves from now on, and others see only that you are away\n"
+    "If you pause after a look at your records, that is a person's decision, which no ε covers.\n"
+    "next: copriv owner resume"
+)
+
 
 def learner_made(told: LearnerMade) -> str:
     """The learner's folder is there."""

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from copriv.losses.metrics import little_to_learn
+from copriv.owner.pause import Pause
 from copriv.privacy.guarantee import NANO, Guarantee, written
 from copriv.protocol.text import plain, quoted
 from copriv.report.fit_lines import fit_lines
@@ -131,11 +132,16 @@ def owner_lines(status: OwnerStatus) -> Iterator[str]:
         ("learner", quoted(status.learner) if status.learner else NOT_NAMED),
         ("broker", plain(status.broker, 300)),
         ("contact", contact),
+        *([("PAUSED", _paused(status.paused))] if status.paused else []),
         ("model", "received" if status.model else "not yet"),
         ("keys", ", ".join(f"{kept.holder} {words_of(kept)}" for kept in status.certificates)),
     ):
         yield f"  {name:<9} {value}"
     yield from warnings_of(status.certificates, _OWNER_REMEDY)
+
+
+def _paused(pause: Pause) -> str:
+    return f"by {plain(pause.by)} since {plain(pause.at)}: nothing is answered until `copriv owner resume`"
 
 
 def verdict_lines(told: OwnerVerdict) -> Iterator[str]:

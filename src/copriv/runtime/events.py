@@ -62,6 +62,22 @@ class Refused(msgspec.Struct, frozen=True, tag_field="kind", tag="refused"):
     words: str = ""
 
 
+class Predicted(msgspec.Struct, frozen=True, tag_field="kind", tag="predicted"):
+    """What ψ is to be expected after so many answers, worked out from answers behind noise.
+
+    Args:
+        answers: how many there were.
+        relative_fitness: ψ that one training is as likely to exceed as not.
+        interval: where ψ lies with a probability of 95 %.
+        misfit: the probability that the public rows do not fit.
+    """
+
+    answers: int
+    relative_fitness: float
+    interval: tuple[float, float]
+    misfit: float
+
+
 class Charged(msgspec.Struct, frozen=True, tag_field="kind", tag="charged"):
     """Records have paid for a run: what they lost in all is in this ledger."""
 
@@ -80,7 +96,7 @@ class Done(msgspec.Struct, frozen=True, tag_field="kind", tag="done"):
     folder: str = ""
 
 
-Event: TypeAlias = Note | Warned | Progress | Waiting | Met | Answered | Refused | Charged | Done
+Event: TypeAlias = Note | Warned | Progress | Waiting | Met | Answered | Refused | Predicted | Charged | Done
 Tell: TypeAlias = Callable[[Event], None]
 
 _LINES: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -1,12 +1,12 @@
 """Who is connected, waited for, done and expelled: kept in the learner's folder for `copriv learner status`.
 
-It follows from the events of a run alone. Every change replaces state.json at once, complete or not at all.
+It follows from the events of a run alone. Every change replaces state.json at once, complete or not at all. The events
+themselves go to a diary beside it.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
 import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from copriv.errors import BadInput
+from copriv.runtime.diary import Diary, write_for_onlookers
 from copriv.runtime.events import Done, Waiting
 from copriv.runtime.network_events import (
     Arrived,
@@ -123,6 +124,7 @@ class Board:
         self, folder: Path, expected: Iterable[str], tell: TellNetwork, clock: Callable[[], str] = now
     ) -> None:
         self._path, self._tell, self._clock = folder / _STATE, tell, clock
+        self._diary = Diary(folder, clock)
         self._one_at_a_time = threading.Lock()
         self.state = State()
         self._take(State(expected=tuple(sorted(expected))))
@@ -131,6 +133,7 @@ class Board:
         """This has happened."""
         self._tell(event)
         with self._one_at_a_time:
+            self._diary.note(event)
             self._take(after(self.state, event))
 
     def close(self) -> None:
@@ -143,9 +146,12 @@ class Board:
         if state == self.state:
             return
         waited, self.state = self.state.waited_for, state
-        _write(self._path, msgspec.structs.replace(state, at=self._clock()))
+        write_for_onlookers(self._path, msgspec.json.encode(msgspec.structs.replace(state, at=self._clock())))
         if state.waited_for not in {waited, ()}:
-            self._tell(Waiting(state.waited_for, "" if state.stage == "gathering" else "the others are met meanwhile"))
+            words = "" if state.stage == "gathering" else "the others are met meanwhile"
+            waiting = Waiting(state.waited_for, words)
+            self._diary.note(waiting)
+            self._tell(waiting)
 
 
 def read_state(folder: Path) -> State | None:
@@ -185,10 +191,3 @@ def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
-
-
-def _write(path: Path, state: State) -> None:
-    draft = path.with_name(f".{path.name}.new")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(msgspec.json.encode(state) + b"\n")
-    draft.replace(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
@@ -61,9 +62,9 @@ def learner_status(quarters: LearnerWorkspace) -> LearnerStatus:
     register, terms = quarters.register(), quarters.study().terms
     log, expelled = _progress(quarters)
     state, running = read_state(quarters.folder), at_work(quarters.folder)
-    shown = _as_left(state, running=running)
+    shown = as_left(state, running=running)
     answers = Counter(entry.owner for entry in log if entry.outcome == "answer")
-    certificates = _certificates(quarters)
+    certificates = certificates_of(quarters)
     ends = {expiry.holder: expiry.expires for expiry in certificates}
     out = {**{each.owner: each.why for each in shown.expelled}, **{each.owner: each.why for each in expelled}}
     return LearnerStatus(
@@ -82,7 +83,7 @@ def learner_status(quarters: LearnerWorkspace) -> LearnerStatus:
                 member.revoked,
                 answers[name],
                 ends.get(name),
-                _place(name, member, shown, out),
+                place_of(name, member, shown, out),
                 out.get(name, ""),
             )
             for name, member in sorted(register.owners.items())
@@ -97,7 +98,7 @@ def learner_status(quarters: LearnerWorkspace) -> LearnerStatus:
     )
 
 
-def _as_left(state: State | None, *, running: bool) -> State:
+def as_left(state: State | None, *, running: bool) -> State:
     """What is known of a run; of one that was killed, nobody is connected any more."""
     if state is None:
         return State(stage="stopped")
@@ -106,7 +107,8 @@ def _as_left(state: State | None, *, running: bool) -> State:
     return msgspec.structs.replace(state, stage="stopped", connected=())
 
 
-def _place(name: str, member: Member, state: State, out: dict[str, str]) -> Place:
+def place_of(name: str, member: Member, state: State, out: Mapping[str, str]) -> Place:
+    """What an owner is at; `out` are those that were expelled."""
     places: list[tuple[bool, Place]] = [
         (member.revoked, "revoked"),
         (name in out, "expelled"),
@@ -131,7 +133,7 @@ def _age(at: str) -> float | None:
     return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds() if at else None
 
 
-def _certificates(quarters: LearnerWorkspace) -> list[Expiry]:
+def certificates_of(quarters: LearnerWorkspace) -> list[Expiry]:
     """Of the authorities, of broker and learner, and the ones that owners use."""
     keys = quarters.keys
     roots = [(f"authority {fingerprint(root)}", root) for root in keys.roots()]

@@ -5,6 +5,8 @@ Whoever is caught lying is expelled: the study goes on at once as if that owner 
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ from copriv.rules.registry import resolve
 from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
 from copriv.runtime.events import Answered, Met, Progress, Refused
-from copriv.runtime.network_events import Began, Finished, TellNetwork
+from copriv.runtime.network_events import Began, Committed, Finished, TellNetwork
 from copriv.runtime.network_events import Expelled as ExpelledNow
 from copriv.runtime.oracle import Oracle
 from copriv.schedule.trace import Trace
@@ -36,6 +38,7 @@ from copriv.transport.nats_learner import NatsLearner
 _ENOUGH_TROUBLE = 3
 _MOST_REFUSALS = 10
 _MODELS_KEPT = 200
+_SECONDS_BETWEEN_COUNTS = 5.0
 _LONGEST_WORDS = 1000
 _STAGE = "training, meeting by meeting"
 
@@ -97,7 +100,7 @@ class Trainer:
         """Train until the study ends, or (None) until somebody is caught lying."""
         left = self._left()
         learning, horizon = self._learning(left), self._horizon(left)
-        oracle = Oracle(learning.rule, self.tell, [])
+        oracle, counted = Oracle(learning.rule, self.tell, []), -math.inf
         for iteration in self._iterations(learning, horizon, trouble):
             refusal = iteration.refusal
             if refusal is not None and refusal.reason == "garbage":
@@ -111,8 +114,18 @@ class Trainer:
             oracle.see(iteration.state)
             trouble.count(iteration.query.owner, "answer" if refusal is None else refusal.reason)
             self.tell(Progress(_STAGE, iteration.number, horizon))
+            counted = self._count_commits(counted)
         oracle.end()
+        self._count_commits(-math.inf)
         return learning
+
+    def _count_commits(self, last: float) -> float:
+        """Now and then, how long the disk was waited for; when that was told last."""
+        now = time.monotonic()
+        if now - last < _SECONDS_BETWEEN_COUNTS:
+            return last
+        self.tell(Committed(self.checkpoint.commits, round(self.checkpoint.commit_seconds, 6)))
+        return now
 
     def _tell_of(self, iteration: Iteration[Any]) -> None:
         """Who was met, and what came of it."""

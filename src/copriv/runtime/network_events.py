@@ -58,6 +58,13 @@ class Evaluated(msgspec.Struct, frozen=True, tag_field="kind", tag="evaluated"):
     owner: str
 
 
+class Committed(msgspec.Struct, frozen=True, tag_field="kind", tag="committed"):
+    """How often the learner has put its run on record since it started, and how long it waited for the disk."""
+
+    commits: int
+    seconds: float
+
+
 class Replied(msgspec.Struct, frozen=True, tag_field="kind", tag="replied"):
     """An owner has replied to a query, as its own log has it.
 
@@ -67,6 +74,7 @@ class Replied(msgspec.Struct, frozen=True, tag_field="kind", tag="replied"):
         spent: what the study has cost in all.
         left: what the ledger has left; None if no budget is declared.
         measure: of these three: ε, or ρ for Gaussian noise.
+        outcome: answer, or the reason of a refusal.
         unit: whom the price is about: any one of these.
         adjacency: what a change of one is.
     """
@@ -76,11 +84,14 @@ class Replied(msgspec.Struct, frozen=True, tag_field="kind", tag="replied"):
     spent: float
     left: float | None
     measure: Measure
+    outcome: str
     unit: str = UNIT
     adjacency: str = ADJACENCY
 
 
-NetworkEvent: TypeAlias = Event | Began | Arrived | Silent | TurnedAway | Expelled | Finished | Evaluated | Replied
+NetworkEvent: TypeAlias = (
+    Event | Began | Arrived | Silent | TurnedAway | Expelled | Finished | Evaluated | Committed | Replied
+)
 
 
 class TellNetwork(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from copriv.forecast.foresight import Foreseen, Foresight, is_worth_telling
 from copriv.rules.adaptive_state import AdaptiveState
 from copriv.rules.rule import AnyRule
-from copriv.runtime.events import Note, Warned
+from copriv.runtime.events import Note, Predicted, Warned
 
 # A change of ψ that is worth a word: that of its logarithm.
 _NEWS = 0.25
@@ -17,7 +17,7 @@ _NEWS = 0.25
 class TellWords(Protocol):
     """Is told what a person should know."""
 
-    def __call__(self, event: Note | Warned, /) -> None:
+    def __call__(self, event: Note | Predicted | Warned, /) -> None:
         """Take note of it."""
 
 
@@ -53,6 +53,7 @@ class Oracle:
     def _say(self, ahead: Foresight, state: AdaptiveState) -> None:
         found = ahead.after(state)
         self._foreseen.append(found)
+        self._tell(Predicted(found.answers, found.relative_fitness, found.interval, found.misfit))
         if abs(math.log(found.relative_fitness / self._said)) > _NEWS:
             self._said = found.relative_fitness
             self._tell(Note(f"{found.words}; predicted before: {ahead.predicted:.2g}"))

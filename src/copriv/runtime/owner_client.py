@@ -17,8 +17,10 @@ from copriv.entropy import secure
 from copriv.errors import CoprivError
 from copriv.owner.joining import require_registered
 from copriv.owner.owner import Owner
+from copriv.owner.pause import is_paused
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.owner.timed_ledger import TimedLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, prepare
 from copriv.protocol.meeting import VERSION, Hello
 from copriv.protocol.terms import Terms
@@ -54,17 +56,18 @@ def serve_study(home: OwnerWorkspace, tell: TellNetwork, machine: Machine | None
         with Registry() as registry:
             require_registered(registry, Path(home.enrollment.data), ledger, Path(home.enrollment.ledger))
         prepared = prepare(home.enrollment, home.study, counting(tell, "reading your records"), resources)
-        owner = home.open_owner(ledger, prepared)
+        timed = TimedLedger(ledger)
+        owner = home.open_owner(timed, prepared)
         if isinstance(prepared.sample, StreamedRecords):
-            model = _serve_streamed(home, owner, prepared.sample, tell)
+            model = _serve_streamed(home, owner, prepared.sample, timed, tell)
         else:
-            model = asyncio.run(answer(home, owner, prepared.sample.records, OwnerLog(home, ledger, tell)))
+            model = asyncio.run(answer(home, owner, prepared.sample.records, OwnerLog(home, ledger, tell, timed)))
     _require_model(home.study.terms, model)
     return model
 
 
 def _serve_streamed(
-    home: OwnerWorkspace, owner: Owner, records: StreamedRecords, tell: TellNetwork
+    home: OwnerWorkspace, owner: Owner, records: StreamedRecords, timed: TimedLedger, tell: TellNetwork
 ) -> tuple[float, ...]:
     """The same from records that are read again for every answer, which may take minutes.
 
@@ -72,7 +75,7 @@ def _serve_streamed(
     """
     handle = unchanged_first(records, owner.handle)
     with closing(SqliteLedger(Path(home.enrollment.ledger))) as beside:
-        log = OwnerLog(home, beside, tell)
+        log = OwnerLog(home, beside, tell, timed)
         return asyncio.run(answer(home, owner, records.records, log, handle))
 
 
@@ -102,6 +105,7 @@ async def answer(
         contact=log.contact,
         witnesses=log.ledger.witnesses,
         attend=Renewals(home.enrollment.owner, link, chance.random, log.tell).attend,
+        paused=lambda: is_paused(home.folder),
     )
     return await serve(desk, link)
 

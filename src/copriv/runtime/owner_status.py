@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
+from copriv.owner.pause import Pause, pause, read_pause, resume
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
 from copriv.privacy.guarantee import ADJACENCY, UNIT
@@ -36,6 +39,28 @@ class OwnerStatus(msgspec.Struct):
     learner: str
     weakness: str | None
     certificates: list[Expiry]
+    paused: Pause | None = None
+
+
+class PauseTold(msgspec.Struct):
+    """Whether an owner is paused, and since when and by whom."""
+
+    owner: str
+    paused: Pause | None
+
+
+def pause_owner(folder: Path, by: str) -> PauseTold:
+    """Have the owner of a folder answer nothing from now on."""
+    owner = OwnerWorkspace(folder).enrollment.owner
+    pause(folder, Pause(datetime.now(UTC).isoformat(timespec="seconds"), by))
+    return PauseTold(owner, read_pause(folder))
+
+
+def resume_owner(folder: Path) -> PauseTold:
+    """Have it answer again."""
+    owner = OwnerWorkspace(folder).enrollment.owner
+    resume(folder)
+    return PauseTold(owner, read_pause(folder))
 
 
 def owner_status(home: OwnerWorkspace) -> OwnerStatus:
@@ -63,6 +88,7 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
         learner=terms.learner,
         weakness=weakness(guarantee, approval.records if approval else None),
         certificates=expiries_of(home.folder),
+        paused=read_pause(home.folder),
     )
 
 

@@ -103,7 +103,7 @@ def desk_of(guest: Guest, terms: Terms) -> OwnerEndpoint:
         wait=lambda: chance.expovariate(guest.rate),
         jitter=chance.random,
         tell=lambda _words: None,
-        contact=lambda: None,
+        contact=lambda _reply: None,
         witnesses=(lambda _receipt: True) if guest.ledger is None else guest.ledger.witnesses,
     )
 

@@ -47,9 +47,10 @@ class OwnerEndpoint:
         wait: draws the seconds to the clock's next tick.
         jitter: draws a number between 0 and 1.
         tell: is told what happens, in words.
-        contact: is told of every query that was answered.
+        contact: is told of every query that was replied to, and with what.
         attend: goes on beside every session, and keeps our certificate young.
         witnesses: whether our ledger knows a receipt.
+        paused: whether nothing may be said now; nobody is connected then.
     """
 
     hello: Hello
@@ -59,9 +60,10 @@ class OwnerEndpoint:
     wait: Callable[[], float]
     jitter: Callable[[], float]
     tell: Callable[[str], None]
-    contact: Callable[[], None]
+    contact: Callable[[bytes], None]
     attend: Callable[[Session], Coroutine[Any, Any, None]] | None = None
     witnesses: Callable[[str], bool] = lambda _receipt: True
+    paused: Callable[[], bool] = lambda: False
 
 
 def at_once(handle: Callable[[bytes], bytes]) -> Handle:
@@ -83,7 +85,10 @@ async def serve(desk: OwnerEndpoint, link: Link) -> tuple[float, ...]:
     """
     refused = 0
     while True:
+        await _until_resumed(desk)
         async for _ in pauses(desk.jitter):
+            if desk.paused():
+                break
             try:
                 async with connect(link, link.context()) as session:
                     refused = 0
@@ -91,7 +96,8 @@ async def serve(desk: OwnerEndpoint, link: Link) -> tuple[float, ...]:
                     model = await _Visit(desk, session).stay()
                 if model is not None:
                     return model
-                desk.tell("the link to the broker is lost; trying again")
+                if not desk.paused():
+                    desk.tell("the link to the broker is lost; trying again")
                 break
             except Unreachable as problem:
                 desk.tell(problem.problem)
@@ -100,6 +106,15 @@ async def serve(desk: OwnerEndpoint, link: Link) -> tuple[float, ...]:
                 desk.tell(problem.problem)
                 if refused >= _MOST_REFUSED_LINKS:
                     raise
+
+
+async def _until_resumed(desk: OwnerEndpoint) -> None:
+    """Stay away for as long as the owner is paused."""
+    if desk.paused():
+        desk.tell("paused: we are not connected, and nothing is answered until somebody resumes")
+        while desk.paused():  # noqa: ASYNC110 - another process sets and clears the mark
+            await asyncio.sleep(_SECONDS_TO_HEED)
+        desk.tell("resumed")
 
 
 @dataclass(slots=True)
@@ -114,25 +129,30 @@ class _Visit:
     claiming: asyncio.Task[None] | None = None
 
     async def stay(self) -> tuple[float, ...] | None:
-        """Until the study ends (its model) or the link is lost (None)."""
+        """Until the study ends (its model), or the link is lost or the owner paused (None)."""
         self.outcome = asyncio.get_running_loop().create_future()
         hello = self.desk.hello
         await self.session.client.subscribe(subjects.query(hello.owner, hello.instance), cb=self._answer)
         await self.session.client.subscribe(subjects.CALL, cb=self._listen)
-        tasks = [asyncio.create_task(work) for work in (self._greet(), self._tick(), self._watch(), self._attend())]
+        beside = (self._greet(), self._tick(), self._watch(), self._attend(), self._heed())
+        tasks = [asyncio.create_task(work) for work in beside]
         try:
             return await self.outcome
         finally:
             await _stop([*tasks, *([self.claiming] if self.claiming else [])])
 
     async def _answer(self, message: Msg) -> None:
+        if self.desk.paused():
+            return
         try:
             reply = await self.desk.handle(message.data)
         except Exception as problem:  # noqa: BLE001 - a ledger that fails must end the process, not only this answer
             self._fail(problem)
             return
+        if self.desk.paused():  # it is kept, and goes out for free when the same is asked again
+            return
         await self.session.publish(message.reply, reply)
-        self.desk.contact()
+        self.desk.contact(reply)
 
     async def _listen(self, message: Msg) -> None:
         call = _read(message.data)
@@ -184,6 +204,15 @@ class _Visit:
 
     async def _watch(self) -> None:
         await self.session.lost.wait()
+        self._leave()
+
+    async def _heed(self) -> None:
+        """Leave as soon as the owner is paused."""
+        while not self.desk.paused():  # noqa: ASYNC110 - another process sets and clears the mark
+            await asyncio.sleep(_SECONDS_TO_HEED)
+        self._leave()
+
+    def _leave(self) -> None:
         if not self.outcome.done():
             self.outcome.set_result(None)
 

@@ -145,12 +145,33 @@ def a_log_that_counts():
 
 def a_session_log_that_counts():
     class Counting(OwnerLog):
-        def contact(self):
-            super().contact()
+        def contact(self, reply):
+            super().contact(reply)
             data = open(self.home.enrollment.data, "rb").read()  # noqa: PTH123, SIM115
             self.report(Note(f"answered from {len(data)} bytes"))
 
     return replace(HOUSE, log=lambda home, ledger, file: Counting(home, ledger, HOUSE.log(home, ledger, file).report))
+
+
+def metrics_that_count():
+    """A gauge of records that can be used."""
+
+    def metrics(home, ledger, log):
+        usable = int(workspace.prepare(home.enrollment, home.study).sample.used.sum())
+        return f"{HOUSE.metrics(home, ledger, log)}copriv_owner_usable_records {usable}\n"
+
+    return replace(HOUSE, metrics=metrics)
+
+
+def counters_that_know_the_file():
+    """A reason of refusals that nobody has given, named after the file."""
+
+    class Telling(OwnerLog):
+        def vitals(self):
+            size = len(open(self.home.enrollment.data, "rb").read())  # noqa: PTH123, SIM115
+            return msgspec.structs.replace(super().vitals(), refusals={f"{size} bytes": 1})
+
+    return replace(HOUSE, log=lambda home, ledger, file: Telling(home, ledger, HOUSE.log(home, ledger, file).report))
 
 
 def a_warning_about_a_record():
@@ -207,6 +228,8 @@ def a_statement_that_minds_a_record():
         (a_hello_that_knows_the_records, "hello 1: instance"),
         (a_session_log_that_counts, "log 1"),
         (a_warning_about_a_record, "log 1"),
+        (metrics_that_count, "metrics 1"),
+        (counters_that_know_the_file, "metrics 1"),
         (a_join_that_minds_a_record, "join"),
         (a_statement_that_minds_a_record, "statement"),
     ],

@@ -99,7 +99,7 @@ def _check_logs(copriv, told, tmp_path):
     assert sum(event["price"] for event in replied) == pytest.approx(entry["epsilon"])
     assert replied[-1]["left"] == pytest.approx(1 - entry["epsilon"])
     kept = set().union(*replied)
-    assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "unit", "adjacency"}
+    assert kept == {"at", "kind", "query", "price", "spent", "left", "measure", "outcome", "unit", "adjacency"}
 
 
 def test_a_study_from_draft_to_verdict(copriv, joined, tmp_path, rendered):
@@ -168,6 +168,10 @@ def _check_status(copriv, told):
     assert status["model"]
     assert status["last_contact"]
     assert "NOT APPROVED" not in copriv("owner", "status", "--folder", "home-north").out
+    assert json.loads(copriv("owner", "pause", "--folder", "home-north", "--json").out)["paused"]["by"]
+    assert "PAUSED" in copriv("owner", "status", "--folder", "home-north").out
+    assert "resumed" in copriv("owner", "resume", "--folder", "home-north").out
+    assert "PAUSED" not in copriv("owner", "status", "--folder", "home-north").out
     learner = json.loads(copriv("learner", "status", "--json").out)
     assert learner["finished"]
     assert (learner["running"], learner["stage"], learner["waited_for"]) == (False, "finished", [])

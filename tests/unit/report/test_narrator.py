@@ -20,7 +20,7 @@ EVENTS = (
     Answered(1, "east"),
     Refused(2, "north", "failed", "[/x] [bold]no"),
     Expelled(3, "north", "its answer is too large"),
-    Replied(1, 0.25, 0.5, 0.5, "epsilon"),
+    Replied(1, 0.25, 0.5, 0.5, "epsilon", "answer"),
     Progress("training", 3, 10),
     Done(3, 1, "learner/run"),
 )
@@ -65,6 +65,7 @@ def test_a_log_has_every_event_but_bars_and_is_added_to(tmp_path, capsys):
         "spent": 0.5,
         "left": 0.5,
         "measure": "epsilon",
+        "outcome": "answer",
         "unit": "record",
         "adjacency": "replace-one",
     }

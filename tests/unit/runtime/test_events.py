@@ -16,6 +16,7 @@ SAMPLES = [
     events.Met(1, "east"),
     events.Answered(1, "east"),
     events.Refused(2, "west", "exhausted"),
+    events.Predicted(3, 4e-4, (1e-4, 2e-3), 0.01),
     events.Charged("a.sqlite", 1.0, 0.0),
     events.Done(10, 1, "run"),
 ]

@@ -35,6 +35,7 @@ def scene(request, tmp_path):
         study=SimpleNamespace(terms=TERMS),
         enrollment=SimpleNamespace(guarantee=guarantee),
         note_contact=noted.append,
+        note_vitals=noted.append,
     )
     owner = Owner("east", TERMS, commitment, responder, ledger)
     yield SimpleNamespace(owner=owner, ledger=ledger, log=OwnerLog(home, ledger, told.append), told=told)
@@ -44,8 +45,8 @@ def scene(request, tmp_path):
 def _ask(scene, *queries):
     for query, kind in queries:
         theta = (0.0,) * TERMS.parameters
-        scene.owner.handle(encode(Query(query, TERMS.digest(), "east", theta, None, kind)))
-        scene.log.contact()
+        reply = scene.owner.handle(encode(Query(query, TERMS.digest(), "east", theta, None, kind)))
+        scene.log.contact(reply)
 
 
 def test_prices_add_up_to_what_the_ledger_says(scene):
@@ -55,6 +56,9 @@ def test_prices_add_up_to_what_the_ledger_says(scene):
     first, second, again, loss, refused = (reply.price for reply in replies)
     assert first == second > 0
     assert (again, refused) == (0, 0)
+    assert [reply.outcome for reply in replies] == ["answer"] * 4 + ["terms"]
+    counted = scene.log.vitals()
+    assert (counted.answers, counted.refusals) == (4, {"terms": 1})
     assert loss > 0
     [(measure, account)] = scene.ledger.state().accounts.items()
     assert {reply.measure for reply in replies} == {measure}

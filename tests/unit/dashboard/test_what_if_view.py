@@ -1,0 +1,70 @@
+"""Sliders: what is read from an address, patterns that are kept, and the same as a command and as Python."""
+
+import numpy as np
+import pytest
+from asking import ask
+
+import copriv as cp
+from copriv.dashboard.what_if_page import what_if_app
+from copriv.dashboard.what_if_view import Studio, break_even
+from copriv.errors import BadInput
+from copriv.records import lending_like
+from copriv.report.forecast_report import Varying
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    path = tmp_path_factory.mktemp("public") / "loans.parquet"
+    lending_like.generate(400, np.random.default_rng(0)).write_parquet(path)
+    who = cp.Scenario([2000, 1000, 4000], epsilon=[1, 0.5, 2])
+    return Studio(path, "int_rate", who, {"features": 2, "rule": "statistics", "skip": ["title"]})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owners": "0"}, {"owners": "many"}, {"owners": "nan"}, {"records": "-5"}, {"epsilon": "0"}, {"epsilon": "inf"},
+        {"delta": "1"}, {"rows": "401"}, {"features": "shoes"}, {"rule": "x" * 1000}, {"colour": "red"},
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_a_sentence(studio, given):
+    with pytest.raises(BadInput) as said:
+        studio.read(given)
+    assert len(said.value.problem) < 100
+
+
+def test_owners_that_differ_keep_their_pattern(studio):
+    assert studio.scenario(studio.first).records == (2000, 1000, 4000)
+    moved = studio.scenario(studio.read({"records": "200", "epsilon": "4", "owners": "4"}))
+    assert moved.records == (200, 100, 400, 200)
+    assert moved.epsilons == (2.0, 1.0, 4.0, 2.0)
+
+
+def test_the_same_elsewhere(studio):
+    told = studio.show(studio.read({"rows": "300", "delta": "1e-6"}))
+    assert "--records 2000,1000,4000 --epsilon 1,0.5,2 --delta 1e-06" in told.command
+    assert told.command.startswith("# with the first 300 rows")
+    assert told.command.endswith("--skip title")
+    assert "records=[2000, 1000, 4000], epsilon=[1.0, 0.5, 2.0], delta=1e-06" in told.python
+    assert ".head(300)" in told.python
+    assert studio.read(dict(part.split("=") for part in told.link.partition("?")[2].split("&"))) == told.setting
+
+
+def test_bad_addresses_are_answered_with_a_sentence(studio):
+    said = ask(what_if_app(studio), "/what-if.json?epsilon=<b>")
+    assert (said.status, said.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+
+
+def test_a_study_settles_what_sliders_move(tmp_path):
+    with pytest.raises(BadInput, match="a study settles"):
+        Studio(tmp_path, "y", cp.Scenario([100] * 2), {"study": "study.toml"})
+
+
+def _row(epsilon, joint, alone=0.1, public=0.2):
+    return Varying(epsilon, 2, 100, epsilon, joint, (0.0, 1.0), alone, public, "", "newton")
+
+
+def test_break_even_lies_where_the_curve_crosses_what_needs_nobody():
+    assert break_even([_row(0.1, 1.0), _row(10.0, 0.01)]) == pytest.approx(1.0)
+    assert break_even([_row(0.1, 0.01), _row(10.0, 0.001)]) is None
+    assert break_even([_row(0.1, 1.0), _row(10.0, 0.5)]) is None
