@@ -10,28 +10,9 @@ import pytest
 
 import copriv as cp
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 PAGES = ("report.html", "report-internal.html")
 HOSTILE = {0: "<script>document.title = 'caught'</script>", 1: "\x1b[2J" + "long" * 2_500, 2: "\u202eturned"}
-
-
-if not Path(__file__).with_name("conftest.py").is_file():
-
-    @pytest.fixture(scope="session")
-    def browser():
-        """Debian's Chromium, installed if it is missing; without one the test fails."""
-        from playwright.sync_api import sync_playwright
-
-        if shutil.which("chromium") is None:
-            subprocess.run(["apt-get", "install", "-y", "chromium"], check=True, capture_output=True)  # noqa: S607
-        with sync_playwright() as play:
-            found = play.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
-            yield found
-            found.close()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +75,6 @@ def test_colours_have_enough_contrast(open_page):
     assert page.evaluate(CONTRAST) < 4.5
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core comes with the tests of the live pages")
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing(open_page, name):
     for width in (1100, 390):

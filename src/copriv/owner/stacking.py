@@ -30,6 +30,8 @@ _HOLD = 10.0
 _FITTED = 1.0
 _MOST_STEPS, _SHORTEST, _STILL = 20, 1e-3, 1e-9
 _LARGEST = 700.0
+# Models that agree to the last digits have margins that are singular in double precision, but for this.
+_ROUNDING = 1e-10
 
 
 def stack(loss: Loss, margins: Sample, first: FloatArray, unit: float) -> FloatArray:
@@ -46,6 +48,9 @@ def stack(loss: Loss, margins: Sample, first: FloatArray, unit: float) -> FloatA
     >>> opposite = Sample.of_rows(np.stack([1.3 * targets + 0.5, 0.7 * targets - 0.5], axis=1), targets)
     >>> stack(choose("squared"), opposite, np.array([1.0, 0.0]), 0.7).round(2).tolist()
     [0.51, 0.49]
+    >>> twice = Sample.of_rows(np.stack([targets, targets], axis=1), targets)
+    >>> stack(choose("squared"), twice, np.array([1.0, 0.0]), 1e-30).round(2).tolist()
+    [1.0, 0.0]
     """
     held = _Held(loss, margins, first, margins.records / unit)
     stacked = _minimise(held, first)
@@ -86,7 +91,8 @@ class _Held:
     def aim(self, weights: FloatArray) -> FloatArray:
         """Where Newton's step would lead: the least of the parabola at some weights, among weights that are allowed."""
         slope = self.scale * average_gradient(self.loss, self.margins, weights) + _HOLD * (weights - self.first)
-        bend = self.scale * average_curvature(self.loss, self.margins, weights) + _HOLD * np.eye(weights.size)
+        bend = self.scale * average_curvature(self.loss, self.margins, weights)
+        bend = bend + (_HOLD + _ROUNDING * float(np.trace(bend))) * np.eye(weights.size)
         return _least(bend, bend @ weights - slope)
 
 
