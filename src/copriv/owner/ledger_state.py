@@ -56,7 +56,8 @@ class LedgerState:
     """The state of a ledger after some entries; it never changes.
 
     `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from
-    these very records, by the question.
+    these very records, by the question; `stale` the queries that were charged before the newest version of the records
+    and not answered then.
     """
 
     id: str
@@ -73,6 +74,7 @@ class LedgerState:
     studies: PersistentMap[str, Amount]
     enrolled: PersistentMap[str, Enrolled]
     receipts: PersistentMap[str, None]
+    stale: frozenset[str] = frozenset()
 
     @property
     def budget(self) -> Amount:
@@ -267,6 +269,7 @@ class _Changes(TypedDict, total=False):
     studies: PersistentMap[str, Amount]
     enrolled: PersistentMap[str, Enrolled]
     receipts: PersistentMap[str, None]
+    stale: frozenset[str]
 
 
 def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
@@ -277,11 +280,10 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
         if known is None or known.answer is not None:
             raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
         queries = state.queries.adding(body.query, Asked(known.question, known.price, body.receipt, sequence))
-        return {
-            "queries": queries,
-            "answers": state.answers.adding(known.question, body.query),
-            "receipts": state.receipts.adding(body.receipt, None),
-        }
+        told: _Changes = {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
+        if body.query not in state.stale:
+            told["answers"] = state.answers.adding(known.question, body.query)
+        return told
     if isinstance(body, Enrolled):
         return {"enrolled": state.enrolled.adding(body.study, body)}
     if isinstance(body, Epoch):
@@ -293,7 +295,8 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
             raise _broken("an epoch forgets what an account has spent")
         return {"guarantee": Guarantee(body.nano_epsilon, body.delta), "accounts": accounts}
     if isinstance(body, Version):
-        return {"dataset": body.dataset, "answers": PersistentMap()}
+        stale = frozenset(query for query in state.queries if state.queries[query].answer is None)
+        return {"dataset": body.dataset, "answers": PersistentMap(), "stale": stale}
     raise _broken("there is a second beginning")
 
 

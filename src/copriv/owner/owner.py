@@ -52,6 +52,7 @@ class Owner:
         self._digest = terms.digest()
         self._responder = responder
         self._ledger = ledger
+        self._dataset = ledger.state().dataset
         self._one_at_a_time = threading.Lock()
 
     def handle(self, data: bytes) -> bytes:
@@ -70,6 +71,7 @@ class Owner:
             return self._answer(query)
 
     def _answer(self, query: Query) -> Reply:
+        self._require_same_records()
         if refusal := self._refuse(query):
             return refusal
         theta = np.asarray(query.theta, dtype=np.float64)
@@ -89,7 +91,17 @@ class Owner:
             return self._say(query, "exhausted", _SPENT)
         if stored is not None:
             return self._compose(query, unpack(stored.payload), stored.receipt)
+        self._require_same_records()
         return self._respond(query, theta, part, former)
+
+    def _require_same_records(self) -> None:
+        """Say nothing any more once a new version of the records is on record: these are the former ones."""
+        if self._ledger.state().dataset != self._dataset:
+            self._ledger.settle()
+            raise RecordsChanged(
+                f"the ledger of {self.name!r} is for a new version of the records, and these are the former ones",
+                remedy="start again with the records of the new version",
+            )
 
     def _former(self, query: Query, theta: FloatArray, part: QueryBudget) -> Payload | None:
         """The stored answer that is to be made finer: to this very question, at the level before, with its stack."""
@@ -137,8 +149,10 @@ class Owner:
         return tuple(level for level in levels if level.share == part.share or level.calibration.charge.nano <= most)
 
     def _left(self, part: QueryBudget) -> int:
-        """Billionths of what was promised for such questions that are not spent."""
-        return part.allowance.nano - self._ledger.state().spent_by(account_of(self._digest, part.kind))
+        """Billionths that are not spent of what was promised for such questions, or of the records' budget."""
+        state, allowance = self._ledger.state(), part.allowance
+        promised = allowance.nano - state.spent_by(account_of(self._digest, part.kind))
+        return min(promised, state.account(allowance.measure).left)
 
     def _compose(self, query: Query, payload: Payload, receipt: str) -> Answer:
         return Answer(query.id, self.name, payload.values, payload.release, receipt)

@@ -30,6 +30,8 @@ from copriv.vectors import Norm
 
 WHOLE = Fraction(1)
 _FIRST_STEP = 2.0**-40
+# Noise is widened to at most so many times what a price without rounding would need.
+_WIDEST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +195,21 @@ def _fit(
     sensitivity: Sensitivity,
     parameters: int,
 ) -> tuple[Mechanism, Amount]:
-    """Widen the noise, by as little as it takes, until its quoted price fits into the share."""
-    step = _FIRST_STEP
-    while True:
+    """Widen the noise, by as little as it takes, until its quoted price fits into the share.
+
+    Rounding to the grid of the noise has a price that no scale changes. A share that hardly pays for more than that
+    would need noise out of all proportion: it is refused.
+    """
+    widest, step = _WIDEST * scale, _FIRST_STEP
+    while scale <= widest:
         mechanism = kind(scale)
         charge = mechanism.cost(sensitivity, parameters)
         if charge.nano <= share.nano:
             return mechanism, charge
         scale *= 1 + step
         step *= 2
+    raise BadGuarantee(
+        f"{share.words} for an answer of {parameters:,} numbers, whose rounding alone costs about as much",
+        remedy="raise epsilon, ask for fewer answers, or take the smallest shares off the menu",
+        value=share.nano,
+    )

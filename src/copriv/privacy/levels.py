@@ -38,6 +38,7 @@ from copriv.vectors import FloatArray
 DrawBytes: TypeAlias = Callable[[int], bytes]
 
 _BITS = 64
+_MOST_UNITS = 2.0**56
 _BYTES = _BITS // 8
 
 
@@ -57,10 +58,21 @@ def release_levels(exact: PrivateVector, scales: Sequence[float], draw: DrawByte
     _require_ascending(scales)
     exponent = grid_exponent(scales[0])
     units = [math.ldexp(scale, -exponent) for scale in scales]
+    _require_room(units[-1])
     told = [_add(_on_grid(unseal(exact), exponent), _noise(units[0], len(exact)))]
     for fine, coarse in pairwise(units):
         told.append(_add(told[-1], _increments(fine, coarse, len(exact), draw)))
     return tuple(np.array([math.ldexp(float(value), exponent) for value in values]) for values in told)
+
+
+def _require_room(units: float) -> None:
+    """Refuse noise that 64 bits could cut off: e⁻⁶⁴ of it would lie beyond their half."""
+    if units > _MOST_UNITS:
+        raise BadInput(
+            f"noise of {units:.3g} units of the finest grid",
+            remedy="promise a larger epsilon, or take the smallest shares off the menu",
+            value=units,
+        )
 
 
 def _on_grid(values: FloatArray, exponent: int) -> list[int]:

@@ -25,7 +25,7 @@ Purpose = Literal["roll", "work", "end"]
 LONGEST_HELLO = 4096
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,59}\Z"
 # Of everything that is said over the broker; whoever speaks another version is turned away.
-VERSION = 2
+VERSION = 3
 _LONGEST_WORDS = 500
 
 _Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]

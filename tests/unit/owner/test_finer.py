@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import menu_study as study
 
-from copriv.errors import LedgerFailure
+from copriv.errors import LedgerFailure, RecordsChanged
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
 from copriv.owner.payload import Payload, read_stored, unpack
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.privacy.release import describe
 from copriv.protocol.commitment import make_commitment
 from copriv.protocol.messages import Answer, Query, Refusal
@@ -180,15 +180,71 @@ def _raising(*_arguments):
 
 
 def test_nothing_more_is_told_of_records_that_were_replaced(tmp_path):
+    """Not by the process that still has them, and not by one that has the new ones."""
     with closing(SqliteLedger.create(tmp_path / "ledger.sqlite", begin("east", "records", study.GUARANTEE))) as ledger:
         owner = owner_of(ledger)
         told = owner.answer(ask("a", 10))
         ledger.open_version("d" * 64, "a person")
-        assert owner.answer(ask("b", 10, 10)).reason == "unfounded"
-        assert owner.answer(ask("a", 10)) == told
+        for query in (ask("a", 10), ask("b", 10, 10), ask("c", 10)):
+            with pytest.raises(RecordsChanged):
+                owner.answer(query)
+        renewed = owner_of(ledger)
+        assert renewed.answer(ask("b", 10, 10)).reason == "unfounded"
+        assert renewed.answer(ask("a", 10)) == told
         assert ledger.state().spent == price(10)
-        assert isinstance(owner.answer(ask("c", 10)), Answer)
-        assert isinstance(owner.answer(ask("d", 10, 10)), Answer)
+        assert isinstance(renewed.answer(ask("c", 10)), Answer)
+        assert isinstance(renewed.answer(ask("d", 10, 10)), Answer)
+
+
+def test_an_answer_that_was_charged_before_a_new_version_founds_nothing_after_it(tmp_path):
+    """A process that was on its way when the version was opened: its stack is of the former records."""
+    with closing(SqliteLedger.create(tmp_path / "ledger.sqlite", begin("east", "records", study.GUARANTEE))) as ledger:
+        owner, store = owner_of(ledger), ledger.store
+
+        def late(query, payload):
+            ledger.open_version("d" * 64, "a person")
+            return store(query, payload)
+
+        ledger.store = late
+        assert isinstance(owner.answer(ask("a", 10)), Answer)
+        ledger.store = store
+        assert owner_of(ledger).answer(ask("b", 10, 10)).reason == "unfounded"
+
+
+def test_what_was_charged_when_a_new_version_came_is_not_told(tmp_path):
+    with closing(SqliteLedger.create(tmp_path / "ledger.sqlite", begin("east", "records", study.GUARANTEE))) as ledger:
+        owner, reserve = owner_of(ledger), ledger.reserve
+        owner.answer(ask("a", 10))
+
+        def interrupted(*arguments):
+            ledger.open_version("d" * 64, "a person")
+            return reserve(*arguments)
+
+        ledger.reserve = interrupted
+        with pytest.raises(RecordsChanged):
+            owner.answer(ask("b", 10, 10))
+        assert ledger.state().queries["b"].answer is None
+
+
+def test_levels_that_the_records_budget_cannot_pay_for_are_not_sealed():
+    """Another study has spent most of it."""
+    ledger = MemoryLedger(begin("east", "records", study.GUARANTEE))
+    budget = ledger.state().budget
+    other = Amount(budget.nano - price(10), budget.measure)
+    ledger.reserve("x", "other", other, "another study", other)
+    owner_of(ledger).answer(ask("a", 5))
+    sealed = unpack(ledger.stored_answer(next(iter(ledger.state().answers)))).finer
+    assert [each.share for each in sealed] == [10]
+
+
+def test_sealed_numbers_are_shown_to_nobody_by_accident(ledger):
+    from rich.pretty import pretty_repr
+
+    owner_of(ledger).answer(ask("a", 10))
+    payload = unpack(ledger.stored_answer(next(iter(ledger.state().answers))))
+    for sealed in payload.finer:
+        for shown in (repr(payload), pretty_repr(payload), pretty_repr(sealed)):
+            assert repr(sealed.numbers)[2:20] not in shown
 
 
 @pytest.mark.parametrize("kind", [SilentResponder, SimulatedResponder])

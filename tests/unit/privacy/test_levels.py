@@ -12,12 +12,15 @@ import pytest
 from scipy import stats
 
 from copriv.entropy import secure, seeded
-from copriv.errors import BadInput
+from copriv.errors import BadGuarantee, BadInput
 from copriv.privacy import levels
 from copriv.privacy.exact import PrivateVector
+from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.levels import release_levels, simulate_increment, simulate_levels
 from copriv.privacy.mechanism import grid_exponent
+from copriv.protocol.commitment import make_commitment
+from copriv.protocol.plain_terms import plain_terms
 
 LEVEL = 1e-6
 DRAWS = 6000
@@ -219,3 +222,15 @@ def test_increments_take_scales_that_differ_from_owner_to_owner():
     drawn = simulate_increment(fine, coarse, (2, 5000), seeded(1, "levels"))
     assert not drawn[0].any()
     assert stats.binomtest(int(np.sum(drawn[1] == 0)), 5000, 1 / 9).pvalue > LEVEL
+
+
+def test_a_share_that_hardly_pays_for_rounding_is_refused():
+    """Its noise was widened out of all proportion: 64 bits cut it off, and the coarse answer was the fine one."""
+    terms = plain_terms(rule="newton", parameters=21_923, clip=0.183965, shares=(1, 50), kinds=("gradient",), answers=3)
+    with pytest.raises(BadGuarantee, match="rounding alone"):
+        make_commitment(terms, Guarantee.of("1e-6"), records=200, answers=3)
+
+
+def test_noise_that_64_bits_could_cut_off_is_refused():
+    with pytest.raises(BadInput, match="units of the finest grid"):
+        release_levels(PrivateVector(np.zeros(2)), [1.0, 2.0**20], secure().randbytes)
