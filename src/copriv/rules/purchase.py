@@ -227,7 +227,7 @@ def _options(budget: Budget) -> Iterator[Purchase]:
 
 
 def _after(purchase: Purchase, stage: _Stage, outlook: Outlook, budget: Budget) -> _Stage:
-    """What is unknown after a purchase, and what is left to buy with."""
+    """What is unknown after a purchase, and what is left to buy with; a second one is judged by whole budgets, too."""
     able = budget.left >= purchase.share
     part = purchase.owners / int(np.sum(able))
     share, left, power = purchase.share / 100, budget.left[able] / 100, budget.power
