@@ -6,7 +6,7 @@ their numbers to nobody by accident. A random word lies with them, so that no ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -30,8 +30,9 @@ class Sealed(msgspec.Struct, frozen=True, array_like=True):
     def __repr__(self) -> str:
         return f"Sealed({self.share} %)"
 
-    def __rich_repr__(self) -> Iterator[str]:
-        yield f"{self.share} %"
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """What a pretty printer shows: as little as `repr`."""
+        return [("share", self.share)]
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):
