@@ -77,10 +77,13 @@ def test_the_summary_counts_close_cells_bad_runs_and_growth():
     assert not shift.grows([good, replace(worse, ours=(0.4, 0.4))])
 
 
-def test_a_ratio_within_two_errors_is_chance(monkeypatch):
+def test_why_ours_is_worse_is_chance_noise_or_the_clip(monkeypatch):
     monkeypatch.setattr(shift, "ours", lambda *_, **__: np.asarray([0.01]))
+    worse = cell("a", 1.0, (0.9, 0.91), statistics=0.5)
     assert shift.explain(None, cell("a", 1.0, (0.2, 1.4), statistics=0.5)).startswith("chance")
-    assert shift.explain(None, cell("a", 1.0, (0.9, 0.91), statistics=0.5)).startswith("noise")
+    for left, why in ((0.02, "noise"), (0.8, "clip")):
+        monkeypatch.setattr(shift, "at_same_clip", lambda *_, left=left: [left])
+        assert shift.explain(None, worse).startswith(why)
 
 
 def test_rivals_are_searched_on_fewer_records_with_the_noise_of_all(toy, monkeypatch):
