@@ -271,7 +271,7 @@ def _public_rows(path: Path) -> Sample | None:
     if public.records <= _MOST_PUBLIC_ROWS:
         return public
     chosen = np.linspace(0, public.records - 1, _MOST_PUBLIC_ROWS).astype(int)
-    return Sample(read_only(public.columns[:, chosen]), read_only(public.targets[chosen]))
+    return public.take(chosen)
 
 
 def _predicted(event: Mapping[str, Any]) -> Predicted | None:

@@ -101,7 +101,7 @@ class _Ridge:
 
     def value(self, loss: Loss, sample: Sample, theta: FloatArray) -> float:
         """The average loss with this ridge."""
-        margins = Sample(read_only((theta @ sample.columns)[None, :]), sample.targets)
+        margins = Sample(read_only(sample.margins(theta)[None, :]), sample.targets)
         values = record_values(loss, margins, np.ones(1))
         return float(values.mean()) + float(self.pull @ (theta - self.centre) ** 2) / 2
 

@@ -17,8 +17,17 @@ import numpy as np
 from numba import prange, set_num_threads
 
 from copriv.errors import BadInput
-from copriv.losses import huber, logistic, outside_passes, squared
-from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
+from copriv.losses import gamma, huber, logistic, outside_passes, poisson, squared
+from copriv.losses.blocks import (
+    average_rows,
+    begin_block,
+    fold_block,
+    hold,
+    hold_block,
+    margin_of,
+    measure_block,
+    says_something,
+)
 from copriv.losses.loss import Loss
 from copriv.losses.outside import OutsideLoss
 from copriv.losses.records import Records, add_up
@@ -27,7 +36,7 @@ from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_pa
 
 # Below this a core takes longer to wake than to do the work, and spins while it waits.
 _RECORDS_PER_CORE = 16_384
-_SQUARED, _HUBER = squared.CODE, huber.CODE
+_SQUARED, _HUBER, _POISSON, _GAMMA = squared.CODE, huber.CODE, poisson.CODE, gamma.CODE
 _SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
 
 
@@ -36,7 +45,7 @@ def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return float(outside_passes.values(loss, sample, theta).mean())
-    return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
+    return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta) / sample.records)
 
 
 def bounded_average_value(loss: Loss, records: Records, theta: FloatArray, bound: float) -> float:
@@ -55,7 +64,7 @@ def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.values(loss, sample, theta)
-    return _values(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    return _values(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta)
 
 
 def average_gradient(loss: Loss, records: Records, theta: FloatArray) -> FloatArray:
@@ -79,7 +88,7 @@ def clipped_block_gradients(loss: Loss, theta: FloatArray, clip: float, norm: No
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.clipped_blocks(loss, sample, theta, clip, norm.value)
-    return _gradient_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
+    return _gradient_blocks(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, clip, norm.value)
 
 
 def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sample) -> FloatArray:
@@ -87,7 +96,7 @@ def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sa
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.bounded_blocks(loss, sample, theta, bound)
-    return _bounded_value_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
+    return _bounded_value_blocks(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, bound)
 
 
 def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
@@ -95,7 +104,7 @@ def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, cl
     _prepare(sample, thetas[0])
     if isinstance(loss, OutsideLoss):
         return np.stack([clipped_average_gradient(loss, sample, theta, clip, norm) for theta in thetas])
-    arguments = (loss.code, loss.threshold, sample.columns, sample.targets)
+    arguments = (loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets)
     return _gradient_averages(*arguments, np.ascontiguousarray(thetas), clip, norm.value)
 
 
@@ -119,7 +128,7 @@ def record_slopes(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.slopes(loss, sample, theta)
-    return _slopes(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    return _slopes(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta)
 
 
 def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
@@ -127,7 +136,7 @@ def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArr
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.curvatures(loss, sample, theta)
-    return _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, theta)
+    return _curvatures(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta)
 
 
 def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
@@ -157,6 +166,10 @@ def _slope(code: int, threshold: float, margin: float, target: float) -> float:
         return squared.slope(margin, target)
     if code == _HUBER:
         return huber.slope(margin, target, threshold)
+    if code == _POISSON:
+        return poisson.slope(margin, target)
+    if code == _GAMMA:
+        return gamma.slope(margin, target)
     return logistic.slope(margin, target)
 
 
@@ -166,6 +179,10 @@ def _value(code: int, threshold: float, margin: float, target: float) -> float:
         return squared.value(margin, target)
     if code == _HUBER:
         return huber.value(margin, target, threshold)
+    if code == _POISSON:
+        return poisson.value(margin, target)
+    if code == _GAMMA:
+        return gamma.value(margin, target)
     return logistic.value(margin, target)
 
 
@@ -175,6 +192,10 @@ def _curvature(code: int, threshold: float, margin: float, target: float) -> flo
         return _SQUARED_CURVATURE
     if code == _HUBER:
         return huber.curvature(margin, target, threshold)
+    if code == _POISSON:
+        return poisson.curvature(margin)
+    if code == _GAMMA:
+        return gamma.curvature(margin, target)
     return logistic.curvature(margin, target)
 
 
@@ -202,6 +223,7 @@ def _gradient_blocks(
     threshold: float,
     columns: FloatArray,
     targets: FloatArray,
+    offsets: FloatArray,
     theta: FloatArray,
     clip: float,
     power: int,
@@ -212,7 +234,7 @@ def _gradient_blocks(
     for block in prange(blocks):
         first = block * BLOCK
         last = min(first + BLOCK, records)
-        slopes = np.zeros(last - first)
+        slopes = begin_block(offsets, first, last)
         lengths = np.zeros(last - first)
         measure_block(columns, first, theta, power, slopes, lengths)
         clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
@@ -226,6 +248,7 @@ def _gradient_averages(
     threshold: float,
     columns: FloatArray,
     targets: FloatArray,
+    offsets: FloatArray,
     thetas: FloatArray,
     clip: float,
     power: int,
@@ -237,7 +260,7 @@ def _gradient_averages(
         first = block * BLOCK
         last = min(first + BLOCK, records)
         for r in range(thetas.shape[0]):
-            slopes = np.zeros(last - first)
+            slopes = begin_block(offsets, first, last)
             lengths = np.zeros(last - first)
             measure_block(columns, first, thetas[r], power, slopes, lengths)
             clip_block((code, threshold), columns, first, targets[first:last], clip, power, lengths, slopes)
@@ -249,21 +272,21 @@ def _gradient_averages(
 
 
 @compiled_parallel
-def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> float:
+def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> float:
     records = targets.size
     blocks = (records + BLOCK - 1) // BLOCK
     partial = np.empty(blocks)
     for block in prange(blocks):
         total = 0.0
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
-            total += _value(code, threshold, margin_of(columns, theta, record), targets[record])
+            total += _value(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
         partial[block] = total
     return float(partial.sum())
 
 
 @compiled_parallel
 def _bounded_value_blocks(
-    code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray, bound: float
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray, bound: float
 ) -> FloatArray:
     records = targets.size
     blocks = (records + BLOCK - 1) // BLOCK
@@ -271,31 +294,31 @@ def _bounded_value_blocks(
     for block in prange(blocks):
         total = 0.0
         for record in range(block * BLOCK, min((block + 1) * BLOCK, records)):
-            value = _value(code, threshold, margin_of(columns, theta, record), targets[record])
+            value = _value(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
             total += hold(value, bound) if says_something(columns, record) else bound
         partial[block, 0] = total
     return partial
 
 
 @compiled_parallel
-def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
     values = np.empty(targets.size)
     for record in prange(targets.size):
-        values[record] = _value(code, threshold, margin_of(columns, theta, record), targets[record])
+        values[record] = _value(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
     return values
 
 
 @compiled_parallel
-def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
     slopes = np.empty(targets.size)
     for record in prange(targets.size):
-        slopes[record] = _slope(code, threshold, margin_of(columns, theta, record), targets[record])
+        slopes[record] = _slope(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
     return slopes
 
 
 @compiled_parallel
-def _curvatures(code: int, threshold: float, columns: FloatArray, targets: FloatArray, theta: FloatArray) -> FloatArray:
+def _curvatures(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
     curvatures = np.empty(targets.size)
     for record in prange(targets.size):
-        curvatures[record] = _curvature(code, threshold, margin_of(columns, theta, record), targets[record])
+        curvatures[record] = _curvature(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
     return curvatures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -15,11 +15,16 @@ from copriv.vectors import FloatArray, freeze, read_only
 
 # Records to look at are as many as have so many numbers: 128 MiB.
 _MOST_NUMBERS = 1 << 24
+# No offset that a dictionary gives is larger.
+LARGEST_OFFSET = 30.0
+NO_OFFSETS: FloatArray = freeze(np.empty(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sample:
-    """Features (parameters × records) and targets of some records.
+    """Features (parameters × records) and targets of some records, and their offsets where they have any.
+
+    An offset is a part of a record's margin that no model changes: the margin is θᵀx plus the offset.
 
     >>> Sample.of_rows([[1.0, 2.0], [3.0, 4.0]], [0.5, 1.0])
     Sample(records=2, parameters=2)
@@ -27,6 +32,7 @@ class Sample:
 
     columns: FloatArray
     targets: FloatArray
+    offsets: FloatArray = field(default_factory=lambda: NO_OFFSETS)
 
     def __post_init__(self) -> None:
         if self.columns.ndim != 2 or self.targets.shape != self.columns.shape[1:] or self.targets.size == 0:
@@ -35,13 +41,20 @@ class Sample:
                 remedy="give one target a record, and at least one record",
                 value=self.columns.shape,
             )
-        if not (np.all(np.isfinite(self.columns)) and np.all(np.isfinite(self.targets))):
+        if self.offsets.shape not in (NO_OFFSETS.shape, self.targets.shape):
+            raise BadInput(
+                f"{self.offsets.size} offsets of {self.targets.size} records",
+                remedy="give one offset a record, or none",
+                value=self.offsets.size,
+            )
+        if not all(np.all(np.isfinite(numbers)) for numbers in (self.columns, self.targets, self.offsets)):
             raise BadInput("a feature or target that is NaN or infinite", remedy="remove or replace it before training")
 
     @classmethod
-    def of_rows(cls, rows: object, targets: object) -> Sample:
+    def of_rows(cls, rows: object, targets: object, offsets: FloatArray = NO_OFFSETS) -> Sample:
         """From the usual records × parameters layout."""
-        return cls(read_only(np.asarray(rows, dtype=np.float64).T), read_only(np.asarray(targets, dtype=np.float64)))
+        columns = read_only(np.asarray(rows, dtype=np.float64).T)
+        return cls(columns, read_only(np.asarray(targets, dtype=np.float64)), read_only(offsets))
 
     @classmethod
     def join(cls, parts: Iterable[Sample]) -> Sample:
@@ -50,6 +63,7 @@ class Sample:
         return cls(
             freeze(np.concatenate([part.columns for part in found], axis=1)),
             freeze(np.concatenate([part.targets for part in found])),
+            freeze(np.concatenate([part.offsets for part in found])),
         )
 
     @property
@@ -61,6 +75,24 @@ class Sample:
     def parameters(self) -> int:
         """How many numbers a model has (p)."""
         return int(self.columns.shape[0])
+
+    def take(self, index: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Sample:
+        """Some of the records.
+
+        >>> Sample.of_rows([[1.0], [2.0]], [0.5, 1.0], np.array([0.1, 0.2])).take(np.array([1])).offsets.tolist()
+        [0.2]
+        """
+        offsets = self.offsets[index] if self.offsets.size else NO_OFFSETS
+        return Sample(read_only(self.columns[:, index]), read_only(self.targets[index]), read_only(offsets))
+
+    def with_columns(self, columns: FloatArray) -> Sample:
+        """The same records by other features."""
+        return Sample(columns, self.targets, self.offsets)
+
+    def margins(self, theta: FloatArray) -> FloatArray:
+        """θᵀx of every record, with its offset; of several models, one a row."""
+        margins = theta @ self.columns
+        return np.asarray(margins + self.offsets if self.offsets.size else margins, dtype=np.float64)
 
     def each(self, work: Work) -> Iterator[FloatArray]:
         """What a pass makes of all records, which are one stretch."""
@@ -96,7 +128,7 @@ class Sample:
             return self
         if not used.any():
             raise BadInput("no record has a usable target", remedy="check the column to predict", value=self.records)
-        return Sample(read_only(self.columns[:, used]), read_only(self.targets[used]))
+        return self.take(used)
 
     def __repr__(self) -> str:
         return f"Sample(records={self.records}, parameters={self.parameters})"
@@ -111,12 +143,13 @@ def some_of(records: Records) -> Sample:
         return records
     every = -(-records.records * records.parameters // _MOST_NUMBERS)
     parts = list(records.each(partial(_every, every)))
-    found = np.hstack(parts)
-    return Sample(read_only(found[:-1]), read_only(found[-1]))
+    found, p = np.hstack(parts), records.parameters
+    return Sample(read_only(found[:p]), read_only(found[p]), read_only(found[p + 1 :].ravel()))
 
 
 def _every(step: int, sample: Sample) -> FloatArray:
-    return np.vstack([sample.columns[:, ::step], sample.targets[None, ::step]])
+    offsets = [sample.offsets[None, ::step]] if sample.offsets.size else []
+    return np.vstack([sample.columns[:, ::step], sample.targets[None, ::step], *offsets])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +171,8 @@ class _Parts:
         return self.sample.extremes()
 
     def each(self, work: Work) -> Iterator[FloatArray]:
-        columns, targets = self.sample.columns, self.sample.targets
-        for first in range(0, targets.size, self.rows):
+        whole = self.sample
+        for first in range(0, whole.records, self.rows):
             here = slice(first, first + self.rows)
-            yield work(Sample(columns[:, here], targets[here]))
+            offsets = whole.offsets[here] if whole.offsets.size else NO_OFFSETS
+            yield work(Sample(whole.columns[:, here], whole.targets[here], offsets))

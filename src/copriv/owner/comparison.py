@@ -199,10 +199,10 @@ def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds
     loss, used = objective.loss, _deal(sample.usable())
     parts = _divide(used.records, _affordable_folds(used, folds))
     full = centres.fit_all(objective, used)
-    fitted = [centres.fit_all(objective, _take(used, rest), full) for rest, _ in parts]
+    fitted = [centres.fit_all(objective, used.take(rest), full) for rest, _ in parts]
     judged = np.empty((len(full), used.records))
     for models, (_, fold) in zip(fitted, parts, strict=True):
-        judged[:, fold] = models @ used.columns[:, fold]
+        judged[:, fold] = used.take(fold).margins(models)
     weights = centres.weigh(loss, judged, used.targets)
     apart = [centres.weigh(loss, judged[:, rest], used.targets[rest]) for rest, _ in parts]
     margins, losses, whole = {}, {}, {}
@@ -271,13 +271,13 @@ def _judge(
     """Every record's margin by the model without its fold, and its loss there, with what a fold more is worth."""
     margins, every = np.empty(sample.records), np.zeros(sample.records)
     for theta, (_, fold) in zip(without, parts, strict=True):
-        there = theta @ sample.columns
+        there = sample.margins(theta)
         margins[fold] = there[fold]
         every += _losses(loss, there, sample.targets) / len(parts)
     judged = _losses(loss, margins, sample.targets)
     if all(np.array_equal(theta, whole) for theta in without):  # a centre as it is: nothing is fitted
         return margins, judged
-    return margins, judged - every + _losses(loss, whole @ sample.columns, sample.targets)
+    return margins, judged - every + _losses(loss, sample.margins(whole), sample.targets)
 
 
 def _losses(loss: Loss, margins: FloatArray, targets: FloatArray) -> FloatArray:
@@ -301,14 +301,10 @@ def _affordable_folds(sample: Sample, folds: int) -> int:
 def _deal(sample: Sample) -> Sample:
     """The records in an order that has nothing to do with theirs, the same each time; of very many, enough."""
     order = seeded(0, "folds").permutation(sample.records)[:MOST_RECORDS]
-    return _take(sample, order)
+    return sample.take(order)
 
 
 def _divide(records: int, folds: int) -> list[tuple[IntArray, IntArray]]:
     """For each fold the records outside of it, to fit, and those in it, to judge."""
     parts = np.array_split(np.arange(records), folds)
     return [(np.concatenate(parts[:k] + parts[k + 1 :]), part) for k, part in enumerate(parts)]
-
-
-def _take(sample: Sample, index: IntArray) -> Sample:
-    return Sample(read_only(sample.columns[:, index]), read_only(sample.targets[index]))

@@ -172,6 +172,6 @@ def mean_model(objective: Objective, sample: Sample) -> FloatArray:
     constant = np.flatnonzero((np.ptp(sample.columns, axis=1) == 0) & (sample.columns[:, 0] != 0))
     theta = np.zeros(sample.parameters)
     if constant.size:
-        rows = Sample(read_only(sample.columns[constant[-1:]]), sample.targets)
+        rows = sample.with_columns(read_only(sample.columns[constant[-1:]]))
         theta[constant[-1]] = minimise_freely(objective.loss, objective.regularization, rows)[0]
     return theta

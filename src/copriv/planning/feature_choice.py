@@ -283,7 +283,7 @@ class _Entrant:
             self.held = _held_by(self.evidence, self.ridge - objective.regularization)
         theta = minimise_freely(objective.loss, self.ridge, others)
         self.losses.append(average_value(objective.loss, own, theta))
-        self.margins.append(theta @ own.columns)
+        self.margins.append(own.margins(theta))
         self.targets.append(own.targets)
 
     def floor(self, score: float) -> float:

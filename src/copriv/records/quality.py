@@ -34,4 +34,4 @@ def cross_validated_metrics(target: Target, margins: FloatArray, targets: FloatA
 def metrics_of_model(target: Target, sample: Sample, theta: FloatArray) -> Metrics:
     """Of a model on the records of a sample that have a usable target."""
     used = sample.usable()
-    return metrics_of_margins(target, theta @ used.columns, used.targets)
+    return metrics_of_margins(target, used.margins(theta), used.targets)

@@ -33,7 +33,7 @@ def quadratic_forms(matrix: FloatArray, columns: FloatArray) -> FloatArray:
 
 def offset_slopes(objective: Objective, public: Sample, theta: FloatArray, offsets: FloatArray) -> FloatArray:
     """∂ℓ/∂z of every row at margins that are moved by so much."""
-    moved = Sample(np.vstack([public.columns, offsets]), public.targets)
+    moved = public.with_columns(np.vstack([public.columns, offsets]))
     return record_slopes(objective.loss, moved, np.append(theta, 1.0))
 
 

@@ -72,7 +72,7 @@ def left_out_loss(public: Sample, objective: Objective) -> float:
     """The average loss of every row at the model of the others, to first order."""
     theta = minimise(objective, public)
     offsets = left_out_offsets(objective, public, theta, objective.curvature(public, theta))
-    moved = Sample(np.vstack([public.columns, offsets]), public.targets)
+    moved = public.with_columns(np.vstack([public.columns, offsets]))
     return average_value(objective.loss, moved, np.append(theta, 1.0))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copriv.losses.blocks import fold_block, measure_block
+from copriv.losses.blocks import begin_block, fold_block, measure_block
 from copriv.losses.passes import clip_block
 from copriv.rules.paper import meet, midpoint
 from copriv.vectors import FloatArray, IntArray, compiled
@@ -22,6 +22,7 @@ class PublicRows(NamedTuple):
     loss: tuple[int, float]
     columns: FloatArray
     targets: FloatArray
+    offsets: FloatArray
     power: int
 
 
@@ -71,7 +72,7 @@ def run_alike(rows: PublicRows, draws: Draws, shape: Shape, clips: FloatArray, s
 
 @compiled
 def _clipped_average(rows: PublicRows, theta: FloatArray, clip: float) -> FloatArray:
-    slopes = np.zeros(rows.targets.size)
+    slopes = begin_block(rows.offsets, 0, rows.targets.size)
     lengths = np.zeros(rows.targets.size)
     average = np.zeros(theta.size)
     measure_block(rows.columns, 0, theta, rows.power, slopes, lengths)
