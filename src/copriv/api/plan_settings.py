@@ -38,7 +38,7 @@ from copriv.records.fit_features import PublicRows
 from copriv.records.load import collect_public, load_public
 from copriv.records.load_notices import about_public
 from copriv.records.table import open_table, require_columns
-from copriv.records.target import TargetChoice
+from copriv.records.target import OF_TARGET, TargetChoice
 from copriv.rules.paper import CentralStep
 
 
@@ -51,6 +51,8 @@ class PlanSettings(TypedDict, total=False):
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
+        exposure: for the Poisson and Gamma loss, the column that says how long or among how many.
+        offset: the same, if the column has its logarithm.
         rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
         loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
@@ -65,6 +67,8 @@ class PlanSettings(TypedDict, total=False):
     ordinal: bool
     positive_above: float | None
     positive: str | None
+    exposure: str | None
+    offset: str | None
     rule: RuleChoice
     loss: str | OutsideLoss
     huber_threshold: float
@@ -86,7 +90,7 @@ class PlanSettings(TypedDict, total=False):
 
 _ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
 _OF_FILES = ("encoding", "delimiter", "decimal", "dates")
-_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study", *_OF_FILES)
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "exposure", "offset", "study", *_OF_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +173,8 @@ def read_public(
         raise BadInput(f"there is no study, and so no forecast without {missing}", remedy=f"give {missing}, or a study")
     table, skip = open_public(public, settings), tuple(settings.get("skip") or ())
     require_columns(table, skip)
-    above = settings.get("positive_above")
-    labels, positive = spec.loss == "logistic", settings.get("positive")
-    choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
+    said = {name: settings[name] for name in OF_TARGET if settings.get(name) is not None}  # type: ignore[literal-required]
+    choice = TargetChoice.for_loss(spec.loss, target, **said)
     rows = collect_public(table, choice, skip=skip)
     wanted = FeatureSpec.parse(features_for(settings.get("features"), spec.meant_rule))
     found, contest = None, None
@@ -269,6 +272,6 @@ def _require_agreement(terms: Terms, dictionary: Dictionary, settings: PlanSetti
                 remedy=f"leave {option} out, or plan another study",
                 value=given[name],
             )
-    for name in ("skip", "ordinal", "positive_above", "positive", "rho"):
+    for name in ("skip", *OF_TARGET, "rho"):
         if given.get(name):
             raise BadInput(f"{name} is given, and the study settles it", remedy="leave it out", value=str(given[name]))

@@ -36,6 +36,8 @@ class Reading(TypedDict, total=False):
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
+        exposure: for the Poisson and Gamma loss, the column that says how long or among how many; never a feature.
+        offset: the same, if the column has the logarithm of the exposure.
         encoding, delimiter, decimal, dates: how files are written, where their names and headers do not tell.
         dictionary: features as a study.toml or a model.json has them.
         min_records: leave out owners with fewer records.
@@ -50,6 +52,8 @@ class Reading(TypedDict, total=False):
     ordinal: bool
     positive_above: float
     positive: str
+    exposure: str
+    offset: str
     encoding: str
     delimiter: str
     decimal: str
@@ -66,7 +70,8 @@ class TrainSettings(TypedDict, total=False):
         delta: 0 for pure ε (Laplace noise); above 0 for Gaussian noise.
         accountant: with δ, how answers add up: pld or zcdp.
         rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
-        loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
+        loss: squared, huber (with `huber_threshold`), logistic, poisson, gamma, or one from outside: its name or
+            the loss.
         horizon, step, rho, central: of the paper's rule.
         clip, answers, regularization, box: as the planner chooses them, unless they are given.
         rates: of the owners' clocks, one each or by name.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
 # Of this project; others may be installed.
-_LOSSES = "squared|huber|logistic|..."
+_LOSSES = "squared|huber|logistic|poisson|gamma|..."
 RULES = "auto|newton|statistics|averaged|paper|..."
 CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
@@ -35,6 +35,12 @@ class Reading:
     ] = None
     positive: Annotated[
         str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
+    ] = None
+    exposure: Annotated[
+        str | None, option("--exposure", DATA, "For the Poisson and Gamma loss: how long, or among how many. A column.")
+    ] = None
+    offset: Annotated[
+        str | None, option("--offset", DATA, "The same, if the column has the logarithm of the exposure.")
     ] = None
     features: Annotated[
         str | None, option("--features", DATA, "How many, or which: 10, pls:10+score, all … (default: auto)", "N|SPEC")

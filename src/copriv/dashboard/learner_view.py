@@ -31,7 +31,7 @@ from copriv.runtime.events import Predicted
 from copriv.runtime.learner_board import State, at_work, read_state
 from copriv.runtime.learner_status import as_left, certificates_of, place_of
 from copriv.transport.learner_workspace import LearnerWorkspace
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray
 
 MOST_EVENTS = 200
 _MOST_POINTS = 400

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.sample import NO_OFFSETS, Sample
 
 
 def write_sample(sample: Sample) -> bytes:
@@ -20,7 +20,10 @@ def write_sample(sample: Sample) -> bytes:
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
     """
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, columns=sample.columns, targets=sample.targets)
+    if sample.offsets.size:
+        np.savez_compressed(buffer, columns=sample.columns, targets=sample.targets, offsets=sample.offsets)
+    else:
+        np.savez_compressed(buffer, columns=sample.columns, targets=sample.targets)
     return buffer.getvalue()
 
 
@@ -28,7 +31,8 @@ def read_sample(data: bytes) -> Sample:
     """Read a sample, or say that this is none."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-            return Sample.of_rows(kept["columns"].T, kept["targets"])
+            offsets = kept.get("offsets", NO_OFFSETS)
+            return Sample.of_rows(kept["columns"].T, kept["targets"], offsets)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
         raise BadInput("these are not the public rows of a study", remedy="draft the study again") from problem
 

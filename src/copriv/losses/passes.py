@@ -45,7 +45,9 @@ def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return float(outside_passes.values(loss, sample, theta).mean())
-    return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta) / sample.records)
+    return float(
+        _value_sum(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta) / sample.records
+    )
 
 
 def bounded_average_value(loss: Loss, records: Records, theta: FloatArray, bound: float) -> float:
@@ -88,7 +90,9 @@ def clipped_block_gradients(loss: Loss, theta: FloatArray, clip: float, norm: No
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.clipped_blocks(loss, sample, theta, clip, norm.value)
-    return _gradient_blocks(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, clip, norm.value)
+    return _gradient_blocks(
+        loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, clip, norm.value
+    )
 
 
 def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sample) -> FloatArray:
@@ -96,7 +100,9 @@ def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sa
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.bounded_blocks(loss, sample, theta, bound)
-    return _bounded_value_blocks(loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, bound)
+    return _bounded_value_blocks(
+        loss.code, loss.threshold, sample.columns, sample.targets, sample.offsets, theta, bound
+    )
 
 
 def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
@@ -272,7 +278,9 @@ def _gradient_averages(
 
 
 @compiled_parallel
-def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> float:
+def _value_sum(
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray
+) -> float:
     records = targets.size
     blocks = (records + BLOCK - 1) // BLOCK
     partial = np.empty(blocks)
@@ -286,7 +294,13 @@ def _value_sum(code: int, threshold: float, columns: FloatArray, targets: FloatA
 
 @compiled_parallel
 def _bounded_value_blocks(
-    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray, bound: float
+    code: int,
+    threshold: float,
+    columns: FloatArray,
+    targets: FloatArray,
+    offsets: FloatArray,
+    theta: FloatArray,
+    bound: float,
 ) -> FloatArray:
     records = targets.size
     blocks = (records + BLOCK - 1) // BLOCK
@@ -301,7 +315,9 @@ def _bounded_value_blocks(
 
 
 @compiled_parallel
-def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
+def _values(
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray
+) -> FloatArray:
     values = np.empty(targets.size)
     for record in prange(targets.size):
         values[record] = _value(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
@@ -309,7 +325,9 @@ def _values(code: int, threshold: float, columns: FloatArray, targets: FloatArra
 
 
 @compiled_parallel
-def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
+def _slopes(
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray
+) -> FloatArray:
     slopes = np.empty(targets.size)
     for record in prange(targets.size):
         slopes[record] = _slope(code, threshold, margin_of(columns, offsets, theta, record), targets[record])
@@ -317,7 +335,9 @@ def _slopes(code: int, threshold: float, columns: FloatArray, targets: FloatArra
 
 
 @compiled_parallel
-def _curvatures(code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
+def _curvatures(
+    code: int, threshold: float, columns: FloatArray, targets: FloatArray, offsets: FloatArray, theta: FloatArray
+) -> FloatArray:
     curvatures = np.empty(targets.size)
     for record in prange(targets.size):
         curvatures[record] = _curvature(code, threshold, margin_of(columns, offsets, theta, record), targets[record])

@@ -23,7 +23,6 @@ from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
 from copriv.rules.ridge import best_ridge
-from copriv.vectors import read_only
 
 # Rows of which this share predicts the rest say little about that.
 _FEWEST_ROWS = 2 * FOLDS

@@ -104,7 +104,7 @@ class WeighedFeatures:
     @property
     def words(self) -> str:
         """The features and what they should explain, ± two standard errors."""
-        share, name = self.predicted.explained, "R²" if self.public.log_loss is None else "log-loss explained"
+        share, name = self.predicted.explained, self.public.share_name
         told = "–" if share is None or not math.isfinite(share) else f"{share:.3f}"
         told += "" if self.error is None else f" ± {2 * self.error:.3f}"
         count = f"{self.parameters - 1} feature{'' if self.parameters == 2 else 's'}"

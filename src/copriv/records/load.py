@@ -90,7 +90,7 @@ class LoadSpec:
 
     def named(self) -> list[str]:
         """The columns that a table must have for this."""
-        return [self.target.name, *self.not_features()]
+        return [*self.target.columns, *self.not_features()]
 
     def not_features(self) -> list[str]:
         """The columns besides the target that no model is to use."""
@@ -137,7 +137,7 @@ def load_consortium(
     if dictionary is None:
         fit = _fit(table, plan, parts, choose)
         dictionary = fit.fitted.dictionary
-    require_columns(table, dictionary.required_columns())
+    require_columns(table, [*dictionary.target.columns, *dictionary.required_columns()])
     features, targets, names, unseen = _reduce(table, dictionary, plan.partition.column, rows, tell)
     private = parts.private
     shares = divide(plan.partition, None if names is None else names.take(private), private.size)
@@ -147,7 +147,7 @@ def load_consortium(
     after = (*describe_unseen(unseen), *about_rows(small, names, private))
     known_rows = fit.fitted.public if fit else _public_sample(parts.public, dictionary)
     places = [(share.name, private[share.rows]) for share in kept]
-    owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
+    owners = tuple(OwnerSample(name, dictionary.sample(features[rows], targets[rows])) for name, rows in places)
     used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
     return Intake(dictionary, known_rows, owners, (*before, *about_use(used), *after), fit.spec if fit else None)
 
@@ -167,7 +167,7 @@ def collect_public(table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[
     Raises:
         BadInput: there are none, or the target is not among the columns or cannot be read.
     """
-    require_columns(table, [target.name])
+    require_columns(table, target.columns)
     public = collect(table)
     if public.is_empty():
         raise BadTable("the public table has no rows", remedy="give one that has", value=0)
@@ -176,7 +176,7 @@ def collect_public(table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[
 
 def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
     """Public rows by a dictionary that is agreed already; a public score is out of fold."""
-    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
+    require_columns(table, [*dictionary.target.columns, *dictionary.required_columns()])
     public = collect(table)
     if public.height < dictionary.parameters:
         raise BadTable(
@@ -203,6 +203,13 @@ def _require_agreement(dictionary: Dictionary, plan: LoadSpec) -> None:
             remedy="name its target, or use another dictionary",
             value=plan.target.name,
         )
+    kind = dictionary.target.kind if dictionary.target.is_rate else None
+    if kind != plan.target.rate:
+        raise BadInput(
+            f"the dictionary is for a target of kind {dictionary.target.kind}, and the loss for another",
+            remedy="use --loss poisson for counts, --loss gamma for amounts, or another dictionary",
+            value=dictionary.target.kind,
+        )
     for name in plan.skip:
         if name in dictionary.required_columns():
             raise BadInput(
@@ -217,7 +224,7 @@ def _separate(
 ) -> _Parts:
     """Which rows are private, and which are public."""
     if public is not None:
-        require_columns(public, [plan.target.name])
+        require_columns(public, plan.target.columns)
         return _Parts(arranged, collect(public))
     wanted = _public_rows(plan, arranged.size, agreed=agreed)
     if wanted == 0:
@@ -305,11 +312,11 @@ def _reduce(
     tell: Callable[[int, int], None],
 ) -> tuple[FloatArray, FloatArray, Names | None, Counter[str]]:
     """Features, targets and owner names of every row, batch by batch, and cells of categories nobody public has."""
-    features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
+    features, targets = np.zeros((rows, dictionary.width)), np.zeros(rows)
     codes = np.full(rows, NAMELESS, dtype=np.int32)
     places: dict[str, int] = {}
     unseen: Counter[str] = Counter()
-    wanted = [*dictionary.required_columns(), dictionary.target.name, *([owner_column] if owner_column else [])]
+    wanted = [*dictionary.required_columns(), *dictionary.target.columns, *([owner_column] if owner_column else [])]
     for span, batch in read_batches(table, wanted, tell):
         features[span], targets[span], others = dictionary.read(batch)
         unseen.update(others)

@@ -41,7 +41,7 @@ def _about_fit(fitted: Fitted, spec: FeatureSpec, rows: PublicRows) -> list[str]
 def _giveaways(fitted: Fitted, rows: PublicRows) -> list[str]:
     """Columns that nearly determine the target; a fit of cells has named them already."""
     columns, known, labels = fitted.dictionary.columns, np.isfinite(rows.targets), rows.target.kind == "label"
-    strengths = strengths_of(read_values(rows.rows, columns)[known], rows.targets[known], labels=labels)
+    strengths = strengths_of(read_values(rows.rows, columns)[known], rows.responses[known], labels=labels)
     return describe_giveaways(columns, strengths, labels=labels)
 
 

@@ -89,7 +89,7 @@ def open_owner_records(
     """
     _require_streamable(path, form, resources)
     stamps = stamp(path)
-    names = [target or dictionary.target.name, *dictionary.required_columns()]
+    names = [target or dictionary.target.name, *dictionary.target.columns[1:], *dictionary.required_columns()]
     parts = _count(open_tables(path, form, names=names, tell=tell, note=note), dictionary, target)
     batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
     if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
@@ -139,16 +139,16 @@ def _as_study(table: pl.LazyFrame, dictionary: Dictionary, target: str | None) -
         require_name(target, "your target")
         require_columns(table, [target])
         table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
-    names = {dictionary.target.name, *dictionary.required_columns()}
-    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
-    return table.select(sorted(names))
+    names = [*dictionary.target.columns, *dictionary.required_columns()]
+    require_columns(table, names)
+    return table.select(sorted(set(names)))
 
 
 def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell: Tell) -> tuple[Sample, Counter[str]]:
     """All records in memory, and how many cells of each column are of a category without a place of its own."""
     unseen: Counter[str] = Counter()
     rows, done = sum(part.rows for part in parts), 0
-    columns, targets = np.zeros((dictionary.parameters, rows)), np.zeros(rows)
+    columns, targets = np.zeros((dictionary.width, rows)), np.zeros(rows)
     for part in parts:
         for batch in collect_batches(part.table, batch_rows):
             if done + batch.height > rows:
@@ -161,7 +161,7 @@ def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell
     if done != rows:
         raise _changed(rows, done)
     columns.flags.writeable = targets.flags.writeable = False
-    return Sample(columns, targets), unseen
+    return Sample(columns[: dictionary.parameters], targets, columns[dictionary.parameters :].ravel()), unseen
 
 
 def _changed(rows: int, done: int) -> BadTable:

@@ -41,7 +41,7 @@ class Worth:
     def lines(self) -> tuple[str, ...]:
         """The same in words."""
         figures = () if self.quality is None else _figures(self.quality)
-        name = "R²" if self.quality is None or self.quality.public.log_loss is None else "log-loss explained"
+        name = "R²" if self.quality is None else self.quality.public.share_name
         said = () if self.features is None else self.features.notices
         return (*figures, *(_traded(each, name) for each in self.trade), *said)
 

@@ -23,6 +23,8 @@ _SETTLED_OTHERWISE = {
     "ordinal": "the study's dictionary says how the target is read",
     "positive_above": "the study's dictionary says how the target is read",
     "positive": "the study's dictionary says how the target is read",
+    "exposure": "the study's dictionary says how the target is read",
+    "offset": "the study's dictionary says how the target is read",
     "public_rows": "all rows of the data are private: the study's public rows lie beside it",
 }
 
