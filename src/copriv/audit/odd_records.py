@@ -29,6 +29,8 @@ NUMBERS = (
     _number("feature missing", "", None, "income"),
     _number("target says it is missing", "n/a", None, "stay"),
     _number("target as drafted for its centre", "5", 5.0, "stay"),
+    _number("below 0", "-3", -3.0),
+    _number("zero", "0", 0.0),
     _number("huge", "1e308", _HUGE),
     _number("largest", repr(_LARGEST), _LARGEST),
     _number("largest, negative", repr(-_LARGEST), -_LARGEST),

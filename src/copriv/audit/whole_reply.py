@@ -107,6 +107,8 @@ def corpus() -> Iterator[Case]:
         yield Case(study, "parquet", odds.SHARP[1:], odds.SHARP[0], columns=ALL)
     for study, suffix in zip((*studies.OTHER_LOSSES, *hostile), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[1:], odds.SHARP[0])
+    for study, suffix in zip(studies.RATES, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, _of(odds.NUMBERS, suffix))
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):

@@ -167,6 +167,8 @@ class Target(msgspec.Struct, frozen=True):
                     value=self.kind,
                 )
             return
+        if len(set(self.columns)) < len(self.columns):
+            raise BadInput("a target that is its own exposure", remedy="give a column of its own", value=self.name)
         if not self.center > 0:
             raise BadInput("the public mean of a count is not above 0", remedy="fit the dictionary again")
         given = self.given_exposure
