@@ -31,7 +31,7 @@ from copriv.runtime.events import Predicted
 from copriv.runtime.learner_board import State, at_work, read_state
 from copriv.runtime.learner_status import as_left, certificates_of, place_of
 from copriv.transport.learner_workspace import LearnerWorkspace
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray
 
 MOST_EVENTS = 200
 _MOST_POINTS = 400
@@ -271,7 +271,7 @@ def _public_rows(path: Path) -> Sample | None:
     if public.records <= _MOST_PUBLIC_ROWS:
         return public
     chosen = np.linspace(0, public.records - 1, _MOST_PUBLIC_ROWS).astype(int)
-    return Sample(read_only(public.columns[:, chosen]), read_only(public.targets[chosen]))
+    return public.take(chosen)
 
 
 def _predicted(event: Mapping[str, Any]) -> Predicted | None:

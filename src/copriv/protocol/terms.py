@@ -130,8 +130,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         unit: what is protected as one: a record, or a person with all rows that it has at an owner.
         person: the column that says whose row it is; empty if the unit is a record.
         rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
-        weigh: whether people weigh alike, each with the mean of its rows, or rows do, each with 1/rows_cap; empty if the
-            unit is a record.
+        weigh: whether people weigh alike, each with the mean of its rows, or rows do, each with 1/rows_cap; empty if
+            the unit is a record.
         format: of the terms.
     """
 
