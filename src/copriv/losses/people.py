@@ -24,6 +24,42 @@ Weigh: TypeAlias = Literal["person", "row"]
 NOBODY = -1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Whose:
+    """Whose each row of a table is, and how much of it counts.
+
+    Args:
+        codes: one a row, the same for all rows of a person; `NOBODY` for a row that names nobody.
+        cap: the most rows of a person that count.
+        weigh: whether people weigh alike, or rows.
+    """
+
+    codes: IntArray
+    cap: int
+    weigh: Weigh
+
+    def take(self, rows: IntArray) -> Whose:
+        """Of some rows."""
+        return Whose(self.codes[rows], self.cap, self.weigh)
+
+    @property
+    def places(self) -> IntArray:
+        """The place of each row's person, in the order of their first rows.
+
+        >>> Whose(np.array([7, 3, 7, -1, 3, -1]), 9, "person").places.tolist()
+        [0, 1, 0, 2, 1, 3]
+        """
+        alone = self.codes == NOBODY
+        apart = np.where(alone, self.codes.max(initial=0) + 1 + np.cumsum(alone), self.codes)
+        _, first, who = np.unique(apart, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[who], dtype=np.int64)
+
+    @property
+    def people(self) -> int:
+        """How many people there are: a row that names nobody is one."""
+        return int(self.places.max(initial=-1)) + 1
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class People:
     """Rows in groups: person i has those from starts[i] to before starts[i + 1].
@@ -84,29 +120,21 @@ class People:
         return People(_starts(sizes[sizes > 0]), self.weights[rows])
 
 
-def group(codes: IntArray, cap: int, weigh: Weigh) -> tuple[IntArray, People]:
+def group(whose: Whose) -> tuple[IntArray, People]:
     """Which rows count, one person's after another's, and whose they are.
 
-    People come in the order of their first rows, and of each at most so many rows count: the first.
+    People come in the order of their first rows, and of each at most so many rows count: the first. A row that names
+    nobody is a person of its own.
 
-    Args:
-        codes: whose each row is; `NOBODY` for a row that names nobody, and is a person of its own.
-        cap: the most rows of a person that count.
-        weigh: whether people weigh alike, or rows.
-
-    >>> rows, people = group(np.array([7, 3, 7, -1, 7, -1]), 2, "person")
+    >>> rows, people = group(Whose(np.array([7, 3, 7, -1, 7, -1]), 2, "person"))
     >>> rows.tolist(), people.starts.tolist(), people.weights.round(3).tolist()
     ([0, 2, 1, 3, 5], [0, 2, 3, 4, 5], [0.5, 0.5, 1.0, 1.0, 1.0])
     """
-    alone = codes == NOBODY
-    apart = np.where(alone, codes.max(initial=0) + 1 + np.cumsum(alone), codes)
-    _, first, who = np.unique(apart, return_index=True, return_inverse=True)
-    place = np.argsort(np.argsort(first))[who]
-    order = np.argsort(place, kind="stable")
-    sizes = np.bincount(place)
-    within = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places, cap = whose.places, whose.cap
+    order, sizes = np.argsort(places, kind="stable"), np.bincount(places)
+    within = np.arange(places.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     capped = np.minimum(sizes, cap)
-    shares = np.repeat(capped if weigh == "person" else np.full(capped.size, cap), capped)
+    shares = np.repeat(capped if whose.weigh == "person" else np.full(capped.size, cap), capped)
     return np.asarray(order[within < cap], dtype=np.int64), People(_starts(capped), _below_one_over(shares))
 
 

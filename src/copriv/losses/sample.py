@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
-from copriv.losses.people import People, Weigh, group
+from copriv.losses.people import People, Whose, group
 from copriv.losses.records import Records, Work
 from copriv.vectors import FloatArray, IntArray, freeze, read_only
 
@@ -69,13 +69,15 @@ class Sample:
             People.join(people) if people else None,
         )
 
-    def grouped(self, codes: IntArray, cap: int, weigh: Weigh) -> Sample:
-        """The same rows, a record being a person: whose each row is, how many rows count, and how (`people.group`).
+    def grouped(self, whose: Whose | None) -> Sample:
+        """The same rows, a record being a person (`people.group`); as they are if nobody says whose they are.
 
-        >>> Sample.of_rows([[1.0], [2.0], [3.0]], [0.0, 0.0, 0.0]).grouped(np.array([4, 9, 4]), 5, "person")
+        >>> Sample.of_rows([[1.0], [2.0], [3.0]], [0.0, 0.0, 0.0]).grouped(Whose(np.array([4, 9, 4]), 5, "person"))
         Sample(records=2, parameters=1)
         """
-        rows, people = group(codes, cap, weigh)
+        if whose is None:
+            return self
+        rows, people = group(whose)
         return Sample(read_only(self.columns[:, rows]), read_only(self.targets[rows]), people)
 
     @property

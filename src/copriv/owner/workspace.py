@@ -159,10 +159,12 @@ def read_records(
         dictionary,
         resources or default_resources(),
         target=enrollment.target,
+        person=study.terms.people,
         tell=tell,
         note=notes.append,
     )
-    return OpenedRecords(own.records, (*notes, *own.notices))
+    pointed_out = () if own.repeated is None else (own.repeated.words(enrollment.guarantee.epsilon),)
+    return OpenedRecords(own.records, (*notes, *own.notices, *pointed_out), own.repeated)
 
 
 def require_bounds(terms: Terms) -> None:

@@ -19,6 +19,7 @@ from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
+from copriv.protocol.unit import PersonUnit
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
@@ -229,6 +230,13 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         'one person (all of its rows at this owner)'
         """
         return UNITS[self.unit]
+
+    @property
+    def people(self) -> PersonUnit | None:
+        """Who is protected, if the unit is a person."""
+        if self.unit == "record":
+            return None
+        return PersonUnit(self.person, self.rows_cap, "row" if self.weigh == "row" else "person")
 
     def spelled(self) -> dict[str, Any]:
         """The values by name, in order, without what goes without saying: what a study file has and what is hashed."""

@@ -39,7 +39,7 @@ def enrolled_by(who: str, study: TrainingPlan, origin: Origin) -> Enrolled:
 def _public_rows(request: TrainRequest, sources: Sources, intake: Intake, terms: Terms) -> PublicRows:
     if intake.public is None:
         return terms.public
-    rows = intake.public.records
+    rows = intake.public_rows
     if sources.public is not None:
         return PublicRows(rows, plain(sources.public.name))
     if request.public is not None:

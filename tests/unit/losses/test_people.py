@@ -20,7 +20,7 @@ from copriv.losses.passes import (
     record_slopes,
     record_values,
 )
-from copriv.losses.people import NOBODY, People, group
+from copriv.losses.people import NOBODY, People, Whose, group
 from copriv.losses.people_passes import kept_of
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, Norm
@@ -48,7 +48,7 @@ def by_hand(loss, weigh, cap, clip, norm):
 @pytest.mark.parametrize(("name", "threshold"), LOSSES)
 def test_a_person_is_clipped_as_one(name, threshold, norm, weigh):
     loss, cap, clip = choose(name, threshold), 4, 0.11
-    people = PLAIN.grouped(CODES, cap, weigh)
+    people = PLAIN.grouped(Whose(CODES, cap, weigh))
     expected = by_hand(loss, weigh, cap, clip, norm)
     found = clipped_average_gradient(loss, people, THETA, clip, norm)
     assert np.allclose(found, expected, atol=1e-14)
@@ -58,7 +58,7 @@ def test_a_person_is_clipped_as_one(name, threshold, norm, weigh):
 
 
 def test_people_of_one_row_are_records():
-    people = PLAIN.grouped(np.arange(ROWS), 7, "person")
+    people = PLAIN.grouped(Whose(np.arange(ROWS), 7, "person"))
     for name, threshold in LOSSES:
         loss = choose(name, threshold)
         for one in (average_value, average_gradient, average_curvature):
@@ -72,7 +72,7 @@ def test_people_of_one_row_are_records():
 
 @pytest.mark.parametrize("weigh", ["person", "row"])
 def test_losses_moments_and_curvature_are_those_of_weighted_rows(weigh):
-    loss, people = choose("squared"), PLAIN.grouped(CODES, 3, weigh)
+    loss, people = choose("squared"), PLAIN.grouped(Whose(CODES, 3, weigh))
     weights, n = people.weights, people.records
     values = record_values(loss, people, THETA)
     assert average_value(loss, people, THETA) == pytest.approx(float(weights @ values) / n)
@@ -87,7 +87,7 @@ def test_losses_moments_and_curvature_are_those_of_weighted_rows(weigh):
 
 def test_stretches_of_people_add_up_to_the_same_bits():
     many = Sample.of_rows(CHANCE.uniform(-0.5, 0.5, (5 * BLOCK, P)), np.ones(5 * BLOCK))
-    people, loss = many.grouped(CHANCE.integers(0, 3 * BLOCK, 5 * BLOCK), 9, "person"), choose("squared")
+    people, loss = many.grouped(Whose(CHANCE.integers(0, 3 * BLOCK, 5 * BLOCK), 9, "person")), choose("squared")
     whole = clipped_average_gradient(loss, people, THETA, 0.2, Norm.L2)
     assert np.array_equal(whole, clipped_average_gradient(loss, people.in_parts(BLOCK), THETA, 0.2, Norm.L2))
     assert people.in_parts(BLOCK).most_rows == people.most_rows > 1
@@ -108,7 +108,7 @@ def test_one_person_moves_an_answer_by_at_most_two_clips_whatever_its_rows():
                 Sample.of_rows(more, told),
                 np.concatenate([np.arange(1, n), np.zeros(size, dtype=np.int64)]),
             )
-            people = sample.grouped(codes, cap, "person")
+            people = sample.grouped(Whose(codes, cap, "person"))
             assert people.records == n
             by_row = clipped_average_gradient(loss, sample, THETA, clip, Norm.L2) * sample.records / n
             ends.append((clipped_average_gradient(loss, people, THETA, clip, Norm.L2), by_row))
@@ -120,20 +120,20 @@ def test_one_person_moves_an_answer_by_at_most_two_clips_whatever_its_rows():
 
 def test_moments_of_a_person_stay_within_those_of_a_record():
     for weigh in ("person", "row"):
-        people = PLAIN.grouped(np.zeros(ROWS, dtype=np.int64), 50, weigh)
+        people = PLAIN.grouped(Whose(np.zeros(ROWS, dtype=np.int64), 50, weigh))
         assert people.records == 1
         assert Norm.L2.of(pack_moments(people, Norm.L2)) <= math.sqrt(2)
         assert people.by_record(np.ones(people.rows))[0] <= 1
 
 
 def test_a_row_that_names_nobody_is_a_person_of_its_own_and_a_cap_keeps_the_first_rows():
-    rows, people = group(np.array([NOBODY, 2, 2, 2, NOBODY]), 2, "row")
+    rows, people = group(Whose(np.array([NOBODY, 2, 2, 2, NOBODY]), 2, "row"))
     assert (rows.tolist(), people.sizes.tolist(), people.most_rows) == ([0, 1, 2, 4], [1, 2, 1], 2)
     assert np.all(people.weights < 0.5 + 1e-15)
 
 
 def test_records_are_taken_and_left_with_all_their_rows():
-    people = PLAIN.grouped(CODES, 9, "person")
+    people = PLAIN.grouped(Whose(CODES, 9, "person"))
     chosen = np.array([5, 0, 17])
     some = people.take(chosen)
     assert np.array_equal(some.by_record(some.columns), people.by_record(people.columns)[:, chosen])
@@ -146,7 +146,7 @@ def test_records_are_taken_and_left_with_all_their_rows():
 
 def test_rows_that_say_nothing_keep_the_weight_of_the_others():
     rows = np.array([[1.0, 0.5], [0.0, 0.0], [1.0, 0.2], [0.0, 0.0]])
-    people = Sample.of_rows(rows, np.ones(4)).grouped(np.array([0, 0, 1, 2]), 9, "person")
+    people = Sample.of_rows(rows, np.ones(4)).grouped(Whose(np.array([0, 0, 1, 2]), 9, "person"))
     assert people.used.tolist() == [True, True, False]
     used = people.usable()
     assert (used.records, used.rows, used.weights.round(9).tolist()) == (2, 2, [0.5, 1.0])
@@ -175,4 +175,4 @@ def test_groups_that_are_none_are_refused(starts, weights):
 
 
 def test_numbers_of_moments_are_those_of_a_record():
-    assert pack_moments(PLAIN.grouped(CODES, 2, "person"), Norm.L2).size == moment_count(P)
+    assert pack_moments(PLAIN.grouped(Whose(CODES, 2, "person")), Norm.L2).size == moment_count(P)
