@@ -22,6 +22,7 @@ from copriv.planning.at_home import AtHome, HomeAdvice, HomeAdviser
 from copriv.planning.break_even import BreakEven, break_even
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
+from copriv.privacy.guarantee import UNITS
 from copriv.records.load_owner import load_owner
 from copriv.records.people import count_people
 from copriv.records.table import count_rows
@@ -148,6 +149,7 @@ def verdict(
     found = by_home.judge(model, joined)
     turning = break_even(by_home, model, joined)
     told = _tell(found, turning, joined, (model, own.records, fit))
+    told.unit = UNITS["record" if known.person is None else "person"]
     told.caveats.extend(() if known.choice is None else known.choice.notices)
     return Verdict(joined, adviser.joint(joined), found.psi, turning, told, fit, found)
 

@@ -240,7 +240,7 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public)
+        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""

@@ -70,6 +70,11 @@ class Commitment:
     rows_cap: int = 0
 
     @property
+    def unit(self) -> str:
+        """What is protected as one: a record or a person."""
+        return "person" if self.rows_cap else "record"
+
+    @property
     def parts(self) -> tuple[QueryBudget, ...]:
         """Everything that may be asked for, what training needs first."""
         if self.menu:

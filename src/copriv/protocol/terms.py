@@ -17,6 +17,7 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
+from copriv.privacy.guarantee import UNITS
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 from copriv.protocol.unit import PersonUnit
@@ -59,8 +60,6 @@ MOST_SHARES = 20
 MOST_SQUARED = 1_600
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
-# What is protected as one, in words.
-UNITS: Mapping[str, str] = {"record": "one record", "person": "one person (all of its rows at this owner)"}
 _WORDS = {
     "central": ("proof", "printed"),
     "meeting": ("broadcast", "request"),
@@ -222,6 +221,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return "moments" if self.asks == "moments" else "gradient"
 
     @property
+    def unit_words(self) -> str:
+        """What is protected as one, to be put behind "one"."""
+        return UNITS[self.unit]
+
+    @property
     def unit_in_words(self) -> str:
         """What is protected as one.
 
@@ -229,7 +233,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         >>> plain_terms(unit="person", person="patient", rows_cap=5, weigh="person").unit_in_words
         'one person (all of its rows at this owner)'
         """
-        return UNITS[self.unit]
+        return f"one {UNITS[self.unit]}"
 
     @property
     def people(self) -> PersonUnit | None:
