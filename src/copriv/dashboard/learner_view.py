@@ -20,7 +20,7 @@ from copriv.dashboard.meetings import ANSWER, Meetings
 from copriv.learner.public_rows import read_sample
 from copriv.learner.roster import Roster, meetings_of
 from copriv.losses.sample import Sample
-from copriv.privacy.guarantee import NANO, Guarantee
+from copriv.privacy.guarantee import NANO, UNIT, Guarantee
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
@@ -212,6 +212,7 @@ def _about(terms: Terms | None, meetings: Meetings, rows: list[OwnerRow], asked:
         epsilon=None if terms is None else terms.epsilon,
         delta=None if terms is None else terms.delta,
         weakness=None if terms is None else weakness_of(terms.epsilon, terms.delta),
+        unit=UNIT if terms is None else terms.unit_words,
         owners=chosen[(page - 1) * asked.per : page * asked.per],
         matching=len(chosen),
         page=page,

@@ -99,7 +99,7 @@ def folds_of_sample(public: Sample) -> Iterator[tuple[Sample, Sample]]:
         return
     of_row = folds_of(used.records)
     for fold in range(FOLDS):
-        yield used.take(of_row != fold), used.take(of_row == fold)
+        yield used.take(np.flatnonzero(of_row != fold)), used.take(np.flatnonzero(of_row == fold))
 
 
 def _at(public: Metrics, psi: float | None, psi_public: float) -> Metrics | None:

@@ -15,6 +15,7 @@ import polars as pl
 
 from copriv.errors import BadInput
 from copriv.losses.sample import NO_OFFSETS, Sample
+from copriv.protocol.unit import PersonUnit
 from copriv.records.boosting import can_boost, rank_categories
 from copriv.records.cells import Layout, cells_of, read_values
 from copriv.records.components import principal_components
@@ -22,6 +23,7 @@ from copriv.records.dictionary import Dictionary
 from copriv.records.encode import fit_encoding, with_order
 from copriv.records.feature_spec import FeatureSpec, candidates
 from copriv.records.fit_target import fit_target
+from copriv.records.people import whose_rows
 from copriv.records.public_cells import Fitted, PublicCells, bounded, public_records
 from copriv.records.survey import LeftOut, survey
 from copriv.records.target import Target, TargetChoice
@@ -46,9 +48,18 @@ def fit_dictionary(
 class PublicRows:
     """Public rows and their target, to fit features on."""
 
-    def __init__(self, public: pl.DataFrame, choice: TargetChoice, *, skip: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        public: pl.DataFrame,
+        choice: TargetChoice,
+        *,
+        skip: Iterable[str] = (),
+        person: PersonUnit | None = None,
+    ) -> None:
         self.rows = public
-        self.skip = (*choice.columns, *skip)
+        self.person = person
+        self.whose = None if person is None else whose_rows(public, person)
+        self.skip = (*choice.columns, *skip, *(() if person is None else (person.column,)))
         self.target: Target = fit_target(public, choice)
 
     def fit(self, features: FeatureSpec | str | int) -> Fitted:
@@ -92,7 +103,9 @@ class PublicRows:
                 order = rank_categories(values[known, place], responses[known], len(column.categories))
                 columns[place] = with_order(column, order.tolist())
         values = read_values(self.rows, columns)
-        return PublicCells(tuple(columns), values, self.targets, self.target, tuple(left_out), offsets=self.offsets)
+        return PublicCells(
+            tuple(columns), values, self.targets, self.target, tuple(left_out), whose=self.whose, offsets=self.offsets
+        )
 
     @cached_property
     def targets(self) -> FloatArray:
@@ -128,7 +141,8 @@ class PublicRows:
         dictionary, rows = bounded(draft, draft.scores_of(read_values(self.rows, columns)))
         few = f"{len(components)} features instead of {most}: the table has no more directions"
         notices = (few,) if len(components) < most else ()
-        return Fitted(dictionary, public_records(rows, self.targets, self.offsets), tuple(left_out), notices)
+        public = public_records(rows, self.targets, self.offsets).grouped(self.whose)
+        return Fitted(dictionary, public, tuple(left_out), notices)
 
 
 def _about_variety(target: Target, targets: FloatArray) -> list[str]:

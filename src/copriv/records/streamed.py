@@ -112,6 +112,11 @@ class StreamedRecords:
         """How many numbers a model has (p)."""
         return self.dictionary.parameters
 
+    @property
+    def most_rows(self) -> int:
+        """Records are rows: people are not read in pieces."""
+        return 0
+
     def extremes(self) -> tuple[float, float]:
         """The length of the longest record, and the largest target, as the first pass found them."""
         return self.bounds
@@ -240,7 +245,7 @@ def _stretches(batches: Iterator[tuple[FloatArray, FloatArray]], rows: int, redu
             filled, taken, left = filled + step, taken + step, left - step
             if filled == targets.size:
                 p, sealed = reduction.dictionary.parameters, _sealed(columns)
-                yield Sample(sealed[:p], _sealed(targets), sealed[p:].ravel())
+                yield Sample(sealed[:p], _sealed(targets), None, sealed[p:].ravel())
                 (columns, targets), filled = _blank(reduction, left), 0
     if left:
         raise RecordsChanged(

@@ -43,6 +43,9 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     shuffle_seed: int | None = None
     exposure: str | None = None
     offset: str | None = None
+    person: str | None = None
+    rows_cap: int | None = None
+    weigh: str | None = None
 
     @property
     def rows_seed(self) -> int:

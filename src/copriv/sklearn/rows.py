@@ -122,7 +122,10 @@ def sample_of(dictionary: Dictionary, rows: FloatArray, targets: FloatArray) -> 
 def intake_of(dictionary: Dictionary, records: Sample, owners: npt.NDArray[np.str_], public: Sample | None) -> Intake:
     """The records of each owner, who is known by a number: names stay with whoever fits."""
     names, codes = np.unique(owners, return_inverse=True)
-    samples = tuple(OwnerSample(f"owner {number + 1}", records.take(codes == number)) for number in range(names.size))
+    samples = tuple(
+        OwnerSample(f"owner {number + 1}", records.take(np.flatnonzero(codes == number)))
+        for number in range(names.size)
+    )
     return Intake(dictionary, public, samples, ())
 
 

@@ -46,7 +46,7 @@ def test_a_fit_that_forgets_offsets_does_not(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_value_is_half_the_deviance(name):
-    sample, scale = made(name, records=200)
+    sample, _ = made(name, records=200)
     theta = np.array([0.5, 0.1, -0.2, 1.5])
     means = np.exp(sample.margins(theta))
     unit = FAMILIES[name]._resid_dev(sample.targets, means)
@@ -58,7 +58,7 @@ def test_offsets_shift_what_a_constant_would(name):
     """A constant offset is an intercept."""
     sample, _ = made(name)
     plain = Sample(sample.columns, sample.targets)
-    shifted = Sample(sample.columns, sample.targets, np.full(sample.records, 0.7))
+    shifted = Sample(sample.columns, sample.targets, offsets=np.full(sample.records, 0.7))
     theta = np.array([0.2, -0.1, 0.3, -1.0])
     moved = theta + np.array([0.0, 0.0, 0.0, 1.4])
     assert np.allclose(average_gradient(choose(name), shifted, theta), average_gradient(choose(name), plain, moved))
