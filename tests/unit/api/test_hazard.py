@@ -41,7 +41,8 @@ def test_hazards_are_trained_with_a_record_as_one_unit():
     assert np.all(np.diff(young) < 0)
     assert np.all(young > old)
     truth = np.exp(-np.asarray(edges) / (9 * np.exp(-0.05 * np.array([[-15.0], [15.0]]))))
-    assert np.abs(np.array([young, old]) - truth).max() < 0.12
+    # The last period is long, and whoever left within it counts as having lived through it.
+    assert np.abs(np.array([young, old]) - truth)[:, :-1].max() < 0.05
 
 
 def test_a_model_without_periods_has_no_survival():
