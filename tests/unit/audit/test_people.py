@@ -124,6 +124,7 @@ def test_a_reply_of_an_owner_that_clips_rows_is_caught(monkeypatch):
     assert told(HOUSE)[1] == "an exact answer moves further than declared"
 
 
-def test_terms_of_people_without_a_column_of_the_table_are_refused_whoever_is_in_it():
-    study = replace(PEOPLE, changes={**PEOPLE.changes, ("privacy", "person"): "nobody"}, honest=False)
+@pytest.mark.parametrize("name", ["nobody", "*", "^.*$"])
+def test_a_column_of_people_that_is_none_is_refused_whoever_is_in_the_table(name):
+    study = replace(PEOPLE, changes={**PEOPLE.changes, ("privacy", "person"): name}, honest=False)
     assert told(HOUSE, study) == [None] * 3
