@@ -265,7 +265,8 @@ def _figures(found: CrossValidation, kind: ModelKind, target: Target) -> Metrics
     plain = metrics_of_margins(target, whole, found.sample.targets)
     judged = float(_losses(found.loss, found.sample, found.margins[kind]).mean())
     ratio = float(found.losses[kind].mean()) / judged if judged > 0 else 1.0
-    return msgspec.structs.replace(plain.at_loss(ratio), auc=plain.auc, accuracy=plain.accuracy)
+    as_they_are = ("auc", "accuracy") if plain.deviance is None else ("rmse", "mae", "expected", "observed")
+    return msgspec.structs.replace(plain.at_loss(ratio), **{name: getattr(plain, name) for name in as_they_are})
 
 
 def _judge(
