@@ -69,6 +69,14 @@ def test_a_person_at_two_owners_is_pointed_out_at_home():
     assert sum(owner.sample.records for owner in apart.owners) == FRAME["who"].n_unique()
 
 
+def test_a_person_with_public_rows_is_pointed_out_at_home():
+    notices = load_consortium(
+        FRAME.lazy(), plan(public_rows=300), order=np.random.default_rng(1).permutation(ROWS)
+    ).notices
+    assert any("people have public rows, too" in notice for notice in notices)
+    assert not any("public rows, too" in notice for notice in load().notices)
+
+
 def test_sizes_are_those_of_people():
     few = load(partition=Partition("site", records_per_owner=30))
     assert [owner.sample.records for owner in few.owners] == [30, 30]
@@ -185,6 +193,10 @@ def test_a_repeated_id_is_pointed_out():
     assert find_repeated(named.lazy(), ["patient_id"]) is None
     assert find_repeated(named.with_columns(patient_id=pl.int_range(ROWS)).lazy(), []) is None
     assert find_repeated(named.with_columns(patient_id=pl.lit(3)).lazy(), []) is None
+    copied = named.with_columns(patient_id=pl.when(pl.int_range(ROWS) < 1).then(7).otherwise(pl.int_range(ROWS)))
+    assert find_repeated(copied.lazy(), []) is None
+    often = named.with_columns(patient_id=pl.when(pl.int_range(ROWS) < 4).then(7).otherwise(pl.int_range(ROWS)))
+    assert find_repeated(often.lazy(), []).most_rows == 5
     spec = LoadSpec(TargetChoice("y"), Partition(owners=2), 2)
     assert load_consortium(named.lazy(), spec, public=PUBLIC.drop("who").lazy()).repeated.column == "patient_id"
     assert load().repeated is None
