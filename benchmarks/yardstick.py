@@ -189,7 +189,7 @@ def judge(scene: Scene, seed: int) -> list[Judged]:
     found = []
     for name, sample in home.samples.items():
         features, targets = dictionary.records_of(held_out.filter(pl.col(column) == name))
-        new = Sample.of_rows(features, targets).usable()
+        new = dictionary.sample(features, targets).usable()
         before = _before(adviser, sample, Scenario(records, scene.epsilon), dictionary)
         found.append(_judge(home.objective, home.centres, sample, new, dictionary, before))
     return found

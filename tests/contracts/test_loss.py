@@ -8,7 +8,8 @@ import pytest
 
 from copriv.losses import choose as registry
 from copriv.losses.outside import OutsideLoss
-from copriv.losses.passes import average_gradient, average_value, record_slopes
+from copriv.losses.passes import average_gradient, average_value, record_slopes, record_values
+from copriv.losses.sample import Sample
 from copriv.testing import ContractBroken, check_loss, examine_loss, loss_checks
 from copriv.testing.loss_checks import LOSS_CHECKS
 
@@ -125,7 +126,12 @@ def _centred(loss, sample, theta):
     return slopes - slopes.mean()
 
 
+def _forgetful(loss, sample, theta):
+    return record_values(loss, Sample(sample.columns, sample.targets), theta)
+
+
 PASSES = {
+    "offsets": ("record_values", _forgetful),
     "clipped": ("clipped_average_gradient", _unclipped),
     "bounded": ("bounded_average_value", _unbounded),
     "record by record": ("record_slopes", _centred),

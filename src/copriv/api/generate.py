@@ -22,7 +22,7 @@ def write_synthetic(
         BadInput: a file exists, or is neither .csv nor .parquet by its name; nothing is written then.
     """
     for path in files:
-        _require_new_table(path)
+        require_new_table(path)
     make = lending_like.generate if kind == "lending" else hospital_like.generate
     streams = ["records", *["public records"] * (len(files) - 1)]
     frames = {
@@ -36,7 +36,8 @@ def write_synthetic(
     return frames
 
 
-def _require_new_table(path: Path) -> None:
+def require_new_table(path: Path) -> None:
+    """Refuse a file that exists, or is neither .csv nor .parquet by its name."""
     if path.suffix.lower() not in {".csv", ".parquet"}:
         raise BadInput(f"{path} is neither .csv nor .parquet", remedy="name such a file", value=str(path))
     if path.exists():

@@ -53,6 +53,8 @@ class Model:
     def predict(self, table: Table) -> FloatArray:
         """The target of every row in its own unit; for a logistic model, the probability of a positive label.
 
+        A model of counts or amounts gives the expectation for the row's exposure, and for one of 1 where it has none.
+
         Args:
             table: a path, or a polars, pandas or Arrow table, with the model's columns.
 
@@ -164,10 +166,11 @@ class Model:
         return self.coefficients()
 
     def _rows(self, table: Table) -> pl.DataFrame:
-        """The model's columns of a table."""
-        lazy = as_lazy(table)
+        """The model's columns of a table, and the exposure if the model has one and the table, too."""
+        lazy, given = as_lazy(table), self.file.dictionary.target.given_exposure
         require_columns(lazy, self.columns)
-        return collect(lazy.select(self.columns))
+        known = [given.name] if given is not None and given.name in lazy.collect_schema().names() else []
+        return collect(lazy.select([*self.columns, *known]))
 
     def _by_component(self) -> pl.DataFrame:
         names = [f"component {k}" for k in range(1, len(self.file.theta))]

@@ -10,13 +10,20 @@ import polars as pl
 from copriv.api.model import Model, load
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
-from copriv.losses.metrics import Metrics, label_metrics, number_metrics
+from copriv.losses.metrics import Metrics, label_metrics, number_metrics, rate_metrics
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import collect, require_columns
+from copriv.records.target import Target
 from copriv.records.unread import count_unread
 from copriv.report.explanation import explain_rows
 from copriv.report.prediction import Prediction
 from copriv.vectors import FloatArray
+
+MEANING = {
+    "label": "probability of a positive label",
+    "count": "the expected count, for each row's exposure",
+    "amount": "the expected amount, for each row's exposure",
+}
 
 
 def predict_table(
@@ -46,7 +53,8 @@ def predict_table(
     require_columns(lazy, wanted)
     if out is not None and out.exists():
         raise BadInput(f"{out} exists", remedy="choose another --out, or remove it yourself", value=str(out))
-    known = [trained.target] if trained.target in lazy.collect_schema().names() else []
+    target, names = trained.file.dictionary.target, lazy.collect_schema().names()
+    known = [name for name in target.columns if name in names]
     frame = collect(lazy.select(list(dict.fromkeys([*wanted, *known]))))
     predictions = trained.file.predict(frame)
     kept = pl.DataFrame({"prediction": predictions})
@@ -58,17 +66,30 @@ def predict_table(
         kept = pl.DataFrame([frame[key], *kept])
     if out is not None:
         kept.write_csv(out)
-    label = trained.file.dictionary.target.kind == "label"
     told = Prediction(
         rows=predictions.size,
         target=trained.target,
-        meaning="probability of a positive label" if label else "the target's own unit",
+        meaning=MEANING.get(target.kind, "the target's own unit"),
         out=None if out is None else str(out),
         accuracy=measure(trained, frame, predictions),
         unread=list(count_unread(trained.file.dictionary, frame)),
         personal=trained.file.personal,
+        exposure=_about_exposure(target, frame),
     )
     return kept, told
+
+
+def _about_exposure(target: Target, frame: pl.DataFrame) -> str | None:
+    """What is to be said of rows without an exposure."""
+    given = target.given_exposure
+    if given is None:
+        return None
+    unusable = frame.height
+    if given.name in frame.columns:
+        unusable = int(np.isnan(given.logarithms(frame)).sum())
+    which = "no row has" if unusable == frame.height else f"{unusable:,} rows have no"
+    words = f"{which} usable exposure {given.name!r}: what is predicted there is for an exposure of 1"
+    return words if unusable else None
 
 
 def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Metrics | None:
@@ -82,4 +103,7 @@ def measure(model: Model, frame: pl.DataFrame, predictions: FloatArray) -> Metri
         return None
     if target.kind == "label":
         return label_metrics(predictions[known], truth[known] > target.center)
+    if target.is_rate:
+        known &= truth >= 0 if target.kind == "count" else truth > 0
+        return rate_metrics(predictions[known], truth[known], amounts=target.kind == "amount") if known.any() else None
     return number_metrics(predictions[known], truth[known])

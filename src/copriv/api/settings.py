@@ -36,10 +36,15 @@ class Reading(TypedDict, total=False):
         ordinal: number the sorted categories of a text target 1, 2, 3 …
         positive_above: for the logistic loss, targets above this are positive.
         positive: for the logistic loss, the category that is positive, against all others.
+        exposure: for the Poisson and Gamma loss, the column that says how long or among how many; never a feature.
+        offset: the same, if the column has the logarithm of the exposure.
         encoding, delimiter, decimal, dates: how files are written, where their names and headers do not tell.
         dictionary: features as a study.toml or a model.json has them.
         min_records: leave out owners with fewer records.
-        records_per_owner: rows of each block, or the most rows of a named owner.
+        records_per_owner: records of each block, or the most records of a named owner.
+        person: the column that says whose a row is: a person is protected as one, with all rows at an owner.
+        rows_cap: the most rows of a person that count.
+        weigh: person (the default: people weigh alike) or row.
     """
 
     skip: Sequence[str]
@@ -50,6 +55,8 @@ class Reading(TypedDict, total=False):
     ordinal: bool
     positive_above: float
     positive: str
+    exposure: str
+    offset: str
     encoding: str
     delimiter: str
     decimal: str
@@ -57,6 +64,9 @@ class Reading(TypedDict, total=False):
     dictionary: Place
     min_records: int
     records_per_owner: int
+    person: str | None
+    rows_cap: int | None
+    weigh: Literal["person", "row"] | None
 
 
 class TrainSettings(TypedDict, total=False):
@@ -66,7 +76,8 @@ class TrainSettings(TypedDict, total=False):
         delta: 0 for pure ε (Laplace noise); above 0 for Gaussian noise.
         accountant: with δ, how answers add up: pld or zcdp.
         rule: auto, newton, statistics, averaged, paper, or one from outside: its name or its entry.
-        loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
+        loss: squared, huber (with `huber_threshold`), logistic, poisson, gamma, or one from outside: its name or
+            the loss.
         horizon, step, rho, central: of the paper's rule.
         clip, answers, regularization, box: as the planner chooses them, unless they are given.
         rates: of the owners' clocks, one each or by name.

@@ -137,13 +137,44 @@ WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
 MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
 _MENU: dict[Entry, Any] = {("privacy", "shares"): [15, 20, 65], ("privacy", "kinds"): ["gradient", "second_moments"]}
 MENU = Study("a menu", _MENU, honest=True)
+_OF_PEOPLE: dict[Entry, Any] = {
+    ("privacy", "unit"): "person",
+    ("privacy", "person"): "id",
+    ("privacy", "rows_cap"): 50,
+    ("privacy", "weigh"): "person",
+}
 MENU_WITH_DELTA = Study("a menu with delta", {**_MENU, ("privacy", "delta"): 1e-6}, honest=True)
+_BY_ROW: dict[Entry, Any] = {("privacy", "rows_cap"): 2, ("privacy", "weigh"): "row"}
+# The same where a record is a person.
+PEOPLE = (
+    Study("people", _OF_PEOPLE, honest=True),
+    Study("people, with delta", {**_OF_PEOPLE, ("privacy", "delta"): 1e-6}, honest=True),
+    Study("people, rows weigh alike", {**_OF_PEOPLE, **_BY_ROW}, honest=True),
+    Study("people, moments", {**_OF_PEOPLE, **MOMENTS.changes}, honest=True),
+    Study("people, a menu", {**_OF_PEOPLE, **_MENU}, honest=True),
+)
 MENUS = (
     Study("a menu of one gradient", {**_MENU, ("privacy", "shares"): [100], ("privacy", "kinds"): ["gradient"]}),
     Study("a menu beyond the whole", {**_MENU, ("privacy", "shares"): [20, 1000]}),
     Study("a menu of nothing", {**_MENU, ("privacy", "shares"): [0, 20]}),
     Study("a menu of losses", {**_MENU, ("privacy", "kinds"): ["gradient", "loss"]}),
     Study("a menu for long rows", {**_MENU, ("model", "row_norm"): 1e3}),
+)
+_EXPOSURE = {"name": "income", "logarithm": False, "low": 6.0, "high": 9.0}
+
+
+def _rate(loss: str, kind: str, exposure: Mapping[str, Any] | None = None) -> dict[Entry, Any]:
+    """Counts or amounts, in place of the target."""
+    found: dict[Entry, Any] = {("model", "loss"): loss, ("dictionary", "target", "kind"): kind}
+    found[("dictionary", "target", "center")] = 5.0 if exposure is None else 2e-3
+    return found if exposure is None else {**found, ("dictionary", "target", "exposure"): dict(exposure)}
+
+
+RATES = (
+    Study("counts", _rate("poisson", "count"), honest=True),
+    Study("counts with an exposure", _rate("poisson", "count", _EXPOSURE), honest=True),
+    Study("counts with an offset", _rate("poisson", "count", {**_EXPOSURE, "logarithm": True})),
+    Study("amounts with an exposure", _rate("gamma", "amount", _EXPOSURE), honest=True),
 )
 OTHER_LOSSES = (
     _model("huber", loss="huber", threshold=1e-3),
@@ -156,6 +187,8 @@ OTHER_LOSSES = (
             ("dictionary", "target", "levels"): [1.0, 5.0],
         },
     ),
+    Study("a Poisson loss of numbers", {("model", "loss"): "poisson"}),
+    Study("a Gamma loss of numbers", {("model", "loss"): "gamma"}),
     _target("an ordinal target", categories=["1.0", "5.0", "Oslo"]),
     _target("an id as the target", name="id"),
 )
@@ -181,6 +214,26 @@ BOUNDS = (
     Study("a loss bound of nothing", {("evaluation", "loss_bound"): 5e-324}),
     Study("a loss bound of everything", {("evaluation", "loss_bound"): 1e308, ("model", "limit"): 1e6}),
     Study("no loss bound", {("evaluation", "loss_bound"): math.inf}),
+)
+EXPOSURES = (
+    *(
+        Study(f"an exposure with {name}", _rate("poisson", "count", {**_EXPOSURE, **change}))
+        for name, change in (
+            ("one place", {"low": 7.0, "high": 7.0}),
+            ("ends the wrong way round", {"low": 9.0, "high": 6.0}),
+            ("a range of everything", {"low": -1e308, "high": 1e308}),
+            ("an end that is no number", {"low": math.nan}),
+            ("an infinite end", {"high": math.inf}),
+            ("a column that is not there", {"name": "nobody"}),
+            ("a column of categories", {"name": "city"}),
+            ("the target itself", {"name": "stay"}),
+        )
+    ),
+    Study("an exposure of labels", {("dictionary", "target", "exposure"): dict(_EXPOSURE)}),
+    *(
+        Study(f"counts of mean {mean:g}", {**_rate("poisson", "count"), ("dictionary", "target", "center"): mean})
+        for mean in (0.0, -1.0, 5e-324, 1e150, math.nan)
+    ),
 )
 TARGETS = (
     _target("a target of scale 0", scale=0.0),
@@ -238,4 +291,4 @@ DICTIONARIES = (
     Study("a page of a name", {("study", "name"): "x" * 100_000}),
     Study("other numbers than the dictionary has", {("model", "parameters"): 4}),
 )
-HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *MENUS, *TARGETS, *COLUMNS, *DICTIONARIES)
+HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *MENUS, *EXPOSURES, *TARGETS, *COLUMNS, *DICTIONARIES)

@@ -175,7 +175,7 @@ def choices_of(commitment: Commitment) -> list[Choice]:
 
 
 def _rows(sample: Sample) -> FloatArray:
-    return np.vstack([sample.columns, sample.targets])
+    return sample.by_record(np.vstack([sample.columns, sample.targets, sample.offsets.reshape(-1, sample.rows)]))
 
 
 def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
@@ -185,7 +185,7 @@ def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
     prepared = house.prepare(enrollment, found)
     with Registry() as registry:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
-    joining.require_room(enrollment.guarantee, enrollment.accountant)
+    joining.require_room(enrollment.guarantee, enrollment.accountant, found.terms.unit)
     take = partial(joining.take, NAME, enrollment.guarantee, enrollment.accountant, lambda: _LEDGER)
     home = OwnerWorkspace.create(folder, enrollment, study, {}, take)
     home.approve(_SIGNED, "2026-01-01T00:00:00+00:00", prepared.sample.records)

@@ -107,10 +107,24 @@ def corpus() -> Iterator[Case]:
         yield Case(study, "parquet", odds.SHARP[1:], odds.SHARP[0], columns=ALL)
     for study, suffix in zip((*studies.OTHER_LOSSES, *hostile), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[1:], odds.SHARP[0])
+    for study, suffix in zip(studies.RATES, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, _of(odds.NUMBERS, suffix))
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[:2], batch_rows=7)
+
+
+def corpus_of_people() -> Iterator[Case]:
+    """The cases where a record is a person: whole people are swapped, of any number of rows."""
+    studies, odds = hostile_studies, odd_records
+    for study, suffix in zip(studies.PEOPLE, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds.PEOPLE, thorough=study is studies.PEOPLE[0])
+    single = tuple(odd for odd in odds.NARROW if odd not in odds.IDS)
+    for suffix in FORMATS:
+        yield Case(studies.PEOPLE[0], suffix, _of(single, suffix))
+    for study, suffix in zip(studies.PEOPLE, reversed(FORMATS), strict=False):
+        yield Case(study, suffix, odds.PEOPLE[3:], odds.PEOPLE[2], place=RECORDS - 1)
 
 
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:

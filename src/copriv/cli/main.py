@@ -16,6 +16,7 @@ from copriv.cli.learner import learner
 from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
 from copriv.cli.page import dashboard
+from copriv.cli.periods import periods
 from copriv.cli.plan import plan
 from copriv.cli.predict import predict
 from copriv.cli.report import report
@@ -49,6 +50,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(predict)
 app.command()(generate)
+app.command()(periods)
 app.command()(forecast)
 app.command()(sweep)
 app.command()(audit)

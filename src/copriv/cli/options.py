@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 DATA, OWNERS, PRIVACY, LEARNING, OUTPUT = "Data", "Owners", "Privacy", "Learning", "Output"
 
 # Of this project; others may be installed.
-_LOSSES = "squared|huber|logistic|..."
+_LOSSES = "squared|huber|logistic|poisson|gamma|..."
 RULES = "auto|newton|statistics|averaged|paper|..."
 CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
+WeighName = Literal["person", "row"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +37,21 @@ class Reading:
     positive: Annotated[
         str | None, option("--positive", DATA, "For the logistic loss: the category that is positive, against others.")
     ] = None
+    exposure: Annotated[
+        str | None, option("--exposure", DATA, "For the Poisson and Gamma loss: how long, or among how many. A column.")
+    ] = None
+    offset: Annotated[
+        str | None, option("--offset", DATA, "The same, if the column has the logarithm of the exposure.")
+    ] = None
     features: Annotated[
         str | None, option("--features", DATA, "How many, or which: 10, pls:10+score, all … (default: auto)", "N|SPEC")
+    ] = None
+    person: Annotated[
+        str | None, option("--person", PRIVACY, "Protect people, not rows: the column that says whose a row is.")
+    ] = None
+    rows_cap: Annotated[int | None, option("--rows-cap", PRIVACY, "The most rows of a person that count.")] = None
+    weigh: Annotated[
+        WeighName | None, option("--weigh", PRIVACY, "What weighs alike: every person (default), or every row.")
     ] = None
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.people import People
+from copriv.losses.sample import NO_OFFSETS, Sample
+from copriv.vectors import FloatArray, IntArray, read_only
 
 
 def write_sample(sample: Sample) -> bytes:
@@ -20,7 +22,12 @@ def write_sample(sample: Sample) -> bytes:
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
     """
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, columns=sample.columns, targets=sample.targets)
+    kept: dict[str, FloatArray | IntArray] = {"columns": sample.columns, "targets": sample.targets}
+    if sample.people is not None:
+        kept |= {"starts": sample.people.starts, "weights": sample.people.weights}
+    if sample.offsets.size:
+        kept |= {"offsets": sample.offsets}
+    np.savez_compressed(buffer, allow_pickle=False, **kept)
     return buffer.getvalue()
 
 
@@ -28,7 +35,9 @@ def read_sample(data: bytes) -> Sample:
     """Read a sample, or say that this is none."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-            return Sample.of_rows(kept["columns"].T, kept["targets"])
+            people = People(kept["starts"], kept["weights"]) if "starts" in kept else None
+            offsets = read_only(kept.get("offsets", NO_OFFSETS))
+            return Sample(read_only(kept["columns"]), read_only(kept["targets"]), people, offsets)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
         raise BadInput("these are not the public rows of a study", remedy="draft the study again") from problem
 

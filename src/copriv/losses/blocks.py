@@ -19,11 +19,17 @@ _SHORTEST, _LONGEST, _MOST_CLIPS = 1e-140, 1e140, 1e280
 _TOO_SHORT, _TOO_LONG = 1e-290, 1e290
 
 
+@compiled
+def begin_block(offsets: FloatArray, first: int, last: int) -> FloatArray:
+    """What the margins of a block begin with: the records' offsets, or zeros where records have none."""
+    return offsets[first:last].copy() if offsets.size > 0 else np.zeros(last - first)
+
+
 @compiled_reordered
 def measure_block(
     columns: FloatArray, first: int, theta: FloatArray, power: int, margins: FloatArray, lengths: FloatArray
 ) -> None:
-    """θᵀx and ‖x‖ of each record of a block, column by column."""
+    """θᵀx and ‖x‖ of each record of a block, column by column, added to what margins and lengths begin with."""
     for j in range(theta.size):
         column = columns[j, first : first + margins.size]
         weight = theta[j]
@@ -127,9 +133,9 @@ def average_rows(partial: FloatArray, records: int) -> FloatArray:
 
 
 @compiled
-def margin_of(columns: FloatArray, theta: FloatArray, record: int) -> float:
-    """θᵀx of one record."""
-    margin = 0.0
+def margin_of(columns: FloatArray, offsets: FloatArray, theta: FloatArray, record: int) -> float:
+    """θᵀx of one record, with its offset if it has one."""
+    margin = offsets[record] if offsets.size > 0 else 0.0
     for j in range(theta.size):
         margin += theta[j] * columns[j, record]
     return margin

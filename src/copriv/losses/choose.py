@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from copriv.errors import BadInput
 from copriv.extensions import extension_names, load_extension
+from copriv.losses.gamma import GammaLoss
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.loss import Loss
 from copriv.losses.outside import OutsideLoss
+from copriv.losses.poisson import PoissonLoss
 from copriv.losses.squared import SquaredLoss
 
-NAMES = ("squared", "huber", "logistic")
+NAMES = ("squared", "huber", "logistic", "poisson", "gamma")
 GROUP = "copriv.losses"
 
 _PASSED: dict[str, OutsideLoss] = {}
@@ -47,6 +49,10 @@ def choose(name: str, threshold: float = 0.0) -> Loss:
         return HuberLoss(threshold)
     if name == "logistic":
         return LogisticLoss()
+    if name == "poisson":
+        return PoissonLoss()
+    if name == "gamma":
+        return GammaLoss()
     return _PASSED[name] if name in _PASSED else _load(name)
 
 

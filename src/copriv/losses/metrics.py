@@ -2,7 +2,8 @@
 
 Numbers: R², root mean square and mean absolute error in the target's own unit, beside what always predicting the mean
 gives. Labels: AUC, log-loss (nats a record) and accuracy, beside what the share of positive labels and the more
-frequent label give.
+frequent label give. Counts and amounts: the deviance a record and the share of it that is explained (D²), beside what
+always predicting the mean gives, the error in the target's unit, and what is expected beside what is observed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _LARGEST_ODDS = 50.0
 
 
 class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How good predictions are on some records; those of numbers or those of labels.
+    """How good predictions are on some records; those of numbers, of labels, or of counts and amounts.
 
     Args:
         records: on how many.
@@ -37,6 +38,10 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
         majority: the accuracy of always predicting the more frequent label.
         log_loss_of_share: of always predicting the share of positive labels.
         auc_fall: how fast the AUC falls as noise in the model raises the log-loss; of cross-validated models only.
+        deviance: of counts (Poisson) or amounts (Gamma), a record.
+        d2: the share of the deviance around the mean that is explained; None if there is none.
+        expected: the mean prediction, in the target's unit.
+        observed: the mean of the target.
     """
 
     records: int
@@ -50,13 +55,26 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
     majority: float | None = None
     log_loss_of_share: float | None = None
     auc_fall: float | None = None
+    deviance: float | None = None
+    d2: float | None = None
+    expected: float | None = None
+    observed: float | None = None
 
     @property
     def explained(self) -> float | None:
-        """The share of the target that is explained: R², or of labels 1 − log-loss over that of their share."""
+        """The share of the target that is explained: R², D², or of labels 1 − log-loss over that of their share."""
+        if self.deviance is not None:
+            return self.d2
         if self.log_loss is None:
             return self.r2
         return 1 - self.log_loss / self.log_loss_of_share if self.log_loss_of_share else None
+
+    @property
+    def share_name(self) -> str:
+        """What people call the share that is explained."""
+        if self.deviance is not None:
+            return "D²"
+        return "R²" if self.log_loss is None else "log-loss explained"
 
     @property
     def words(self) -> str:
@@ -65,20 +83,33 @@ class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
         >>> number_metrics(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0])).words
         'R² 0.500, RMSE 0.577, MAE 0.333'
         """
+        if self.deviance is not None:
+            return self._rate_words
         if self.log_loss is not None:
             auc = "" if self.auc is None else f"AUC {self.auc:.3f}, "
             right = "" if self.accuracy is None else f", {self.accuracy:.1%} right (majority {self.majority:.1%})"
             return f"{auc}log-loss {self.log_loss:.4f}{right}"
         return f"R² {'–' if self.r2 is None else f'{self.r2:.3f}'}, RMSE {self.rmse:.3g}, MAE {self.mae:.3g}"
 
+    @property
+    def _rate_words(self) -> str:
+        share = "–" if self.d2 is None else f"{self.d2:.3f}"
+        error = "" if self.rmse is None else f", RMSE {self.rmse:.3g}"
+        seen = "" if self.expected is None else f", {self.expected:.4g} expected for {self.observed:.4g} observed"
+        return f"D² {share}, deviance {self.deviance:.4g}{error}{seen}"
+
     def at_loss(self, ratio: float) -> Metrics:
         """What is to be expected of a model whose loss is `ratio` times this one's.
 
-        AUC follows where `auc_fall` is known; accuracy does not follow from a loss and is left out.
+        AUC follows where `auc_fall` is known; accuracy does not follow from a loss and is left out, nor does the error
+        of counts and amounts.
 
         >>> number_metrics(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0])).at_loss(2.0).r2
         0.0
         """
+        if self.deviance is not None:
+            d2 = None if self.d2 is None else 1 - (1 - self.d2) * ratio
+            return Metrics(self.records, deviance=self.deviance * ratio, d2=d2, rmse_of_mean=self.rmse_of_mean)
         if self.log_loss is not None:
             return Metrics(
                 self.records,
@@ -117,6 +148,40 @@ def number_metrics(predictions: FloatArray, truth: FloatArray) -> Metrics:
         mae=float(np.mean(np.abs(residuals))),
         rmse_of_mean=spread,
     )
+
+
+def rate_metrics(predictions: FloatArray, truth: FloatArray, *, amounts: bool) -> Metrics:
+    """How good expectations of counts are, or of amounts.
+
+    >>> rate_metrics(np.array([1.0, 3.0]), np.array([0.0, 4.0]), amounts=False).words
+    'D² 0.523, deviance 1.301, RMSE 1, 2 expected for 2 observed'
+    """
+    unit = _amount_deviances if amounts else _count_deviances
+    mean = float(truth.mean())
+    deviance, around = float(np.mean(unit(predictions, truth))), float(np.mean(unit(np.full(truth.size, mean), truth)))
+    return Metrics(
+        int(truth.size),
+        rmse=float(np.sqrt(np.mean((predictions - truth) ** 2))),
+        mae=float(np.mean(np.abs(predictions - truth))),
+        rmse_of_mean=float(np.std(truth)),
+        deviance=deviance,
+        d2=1 - deviance / around if around > _SURE else None,
+        expected=float(predictions.mean()),
+        observed=mean,
+    )
+
+
+def _count_deviances(expected: FloatArray, counts: FloatArray) -> FloatArray:
+    """2(y log(y/μ) − y + μ)."""
+    means = np.maximum(expected, _SURE)
+    ratios = np.where(counts > 0, counts, means) / means
+    return np.asarray(2 * (counts * np.log(ratios) - counts + means), dtype=np.float64)
+
+
+def _amount_deviances(expected: FloatArray, amounts: FloatArray) -> FloatArray:
+    """2(y/μ − 1 − log(y/μ))."""
+    ratios = np.maximum(amounts, _SURE) / np.maximum(expected, _SURE)
+    return np.asarray(2 * (ratios - 1 - np.log(ratios)), dtype=np.float64)
 
 
 def label_metrics(probabilities: FloatArray, positive: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Metrics:

@@ -16,7 +16,7 @@ from numba import njit, prange
 from numba.core.errors import NumbaError
 
 from copriv.errors import BadInput
-from copriv.losses.blocks import fold_block, hold, hold_block, margin_of, measure_block, says_something
+from copriv.losses.blocks import begin_block, fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.outside import OutsideLoss, Scalar
 from copriv.losses.plain_function import require_plain
 from copriv.losses.sample import Sample
@@ -50,13 +50,13 @@ def bounded_blocks(loss: OutsideLoss, sample: Sample, theta: FloatArray, bound: 
 
 def clipped_blocks(loss: OutsideLoss, sample: Sample, theta: FloatArray, clip: float, power: int) -> FloatArray:
     """Σ ∇ℓ · min(1, C/‖∇ℓ‖) of every block, as `passes.clipped_average_gradient` has it; no clip if it is infinite."""
-    margins, lengths = _measure(sample.columns, theta, power)
+    margins, lengths = _measure(sample.columns, sample.offsets, theta, power)
     found = _map(loss, loss.slope, margins, sample.targets)
     return _clipped_blocks(sample.columns, found, lengths, clip, power)
 
 
 def _apply(loss: OutsideLoss, function: Scalar, sample: Sample, theta: FloatArray) -> FloatArray:
-    return _map(loss, function, _margins(sample.columns, theta), sample.targets)
+    return _map(loss, function, _margins(sample.columns, sample.offsets, theta), sample.targets)
 
 
 def _map(loss: OutsideLoss, function: Scalar, margins: FloatArray, targets: FloatArray) -> FloatArray:
@@ -92,17 +92,17 @@ def _compile(function: Scalar) -> Mapped:
 
 
 @compiled_parallel
-def _margins(columns: FloatArray, theta: FloatArray) -> FloatArray:
+def _margins(columns: FloatArray, offsets: FloatArray, theta: FloatArray) -> FloatArray:
     margins = np.empty(columns.shape[1])
     for record in prange(margins.size):
-        margins[record] = margin_of(columns, theta, record)
+        margins[record] = margin_of(columns, offsets, theta, record)
     return margins
 
 
 @compiled_parallel
-def _measure(columns: FloatArray, theta: FloatArray, power: int) -> tuple[FloatArray, FloatArray]:
+def _measure(columns: FloatArray, offsets: FloatArray, theta: FloatArray, power: int) -> tuple[FloatArray, FloatArray]:
     records = columns.shape[1]
-    margins, lengths = np.zeros(records), np.zeros(records)
+    margins, lengths = begin_block(offsets, 0, records), np.zeros(records)
     for block in prange((records + BLOCK - 1) // BLOCK):
         first = block * BLOCK
         last = min(first + BLOCK, records)

@@ -53,6 +53,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
         approved_by: who has approved.
         asks: what training asks for: gradient or moments; empty if that was not noted.
         public: the rows that the study takes as public; None if that was not noted.
+        unit: what the study protects as one: a record or a person.
     """
 
     study: str
@@ -61,6 +62,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
     approved_by: str
     asks: str = ""
     public: PublicRows | None = None
+    unit: str = "record"
 
 
 class Charge(msgspec.Struct, frozen=True, tag="charge"):

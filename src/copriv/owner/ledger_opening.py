@@ -130,6 +130,7 @@ def fingerprint_of_sample(sample: Sample) -> str:
     found = hashlib.sha256(repr(sample.columns.shape).encode())
     found.update(sample.columns.tobytes())
     found.update(sample.targets.tobytes())
+    found.update(sample.offsets.tobytes())
     return found.hexdigest()
 
 

@@ -20,7 +20,7 @@ from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
 from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Opening, Version
 from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import Amount, Guarantee, Measure
+from copriv.privacy.guarantee import UNIT, UNITS, Amount, Guarantee, Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,33 @@ class LedgerState:
             raise _other_currency(measure, tuple(self.accounts))
         return self.accounts[measure]
 
+    @property
+    def unit(self) -> str | None:
+        """What everything that was charged is counted for: a record or a person; None if nothing was charged."""
+        charged = next(iter(self.studies), None)
+        return None if charged is None else self.unit_of(charged)
+
+    @property
+    def unit_words(self) -> str:
+        """The same in words; before anything is charged, as studies say that are enrolled."""
+        enrolled = next(iter(self.enrolled.values()), None)
+        return UNITS[self.unit or (UNIT if enrolled is None else enrolled.unit)]
+
+    def unit_of(self, account: str) -> str:
+        """What a study protects as one, by the name under which it is charged."""
+        enrolled = self.enrolled.get(account.removesuffix(":loss"))
+        return UNIT if enrolled is None else enrolled.unit
+
+    def require_unit(self, unit: str) -> None:
+        """Refuse a study that counts for something else: what a record has lost a person has lost for every row."""
+        if self.unit not in (None, unit):
+            raise LedgerRefusal(
+                f"the ledger of {self.owner!r} counts what one {self.unit} has lost, and this study is about one "
+                f"{unit}: a person's rows add up, so neither can pay for the other",
+                remedy=f"take part in studies about one {self.unit} with these records",
+                value=unit,
+            )
+
     def spent_by(self, study: str) -> int:
         """Billionths that a study has spent, in the currency of its answers."""
         return self.studies[study].nano if study in self.studies else 0
@@ -133,6 +160,7 @@ class LedgerState:
         for other in (allowance, self.studies.get(study, amount)):
             if other.measure != amount.measure:
                 raise _other_currency(amount.measure, (other.measure,))
+        self.require_unit(self.unit_of(study))
         account = self.account(amount.measure)
         if amount.nano < 1 or amount.nano > account.left:
             raise _exhausted("budget", account.spent, account.budget, amount)

@@ -159,10 +159,12 @@ def read_records(
         dictionary,
         resources or default_resources(),
         target=enrollment.target,
+        person=study.terms.people,
         tell=tell,
         note=notes.append,
     )
-    return OpenedRecords(own.records, (*notes, *own.notices))
+    pointed_out = () if own.repeated is None else (own.repeated.words(enrollment.guarantee.epsilon),)
+    return OpenedRecords(own.records, (*notes, *own.notices, *pointed_out), own.repeated)
 
 
 def require_bounds(terms: Terms) -> None:
@@ -238,7 +240,7 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public)
+        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""

@@ -23,7 +23,6 @@ from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
 from copriv.rules.ridge import best_ridge
-from copriv.vectors import read_only
 
 # Rows of which this share predicts the rest say little about that.
 _FEWEST_ROWS = 2 * FOLDS
@@ -85,7 +84,7 @@ def cross_validate(parts: Iterable[tuple[Sample, Sample]], evidence: PublicEvide
         if ridge is None:
             long = others.parameters > MOST_PARAMETERS or is_few(others.records, others.parameters)
             ridge = best_ridge(others, objective) if long else objective.regularization
-        margins.append(minimise_freely(objective.loss, ridge, others) @ own.columns)
+        margins.append(own.margins(minimise_freely(objective.loss, ridge, others)))
         targets.append(own.targets)
     return cross_validated_metrics(target, np.concatenate(margins), np.concatenate(targets)) if margins else None
 
@@ -100,11 +99,7 @@ def folds_of_sample(public: Sample) -> Iterator[tuple[Sample, Sample]]:
         return
     of_row = folds_of(used.records)
     for fold in range(FOLDS):
-        yield _some(used, of_row != fold), _some(used, of_row == fold)
-
-
-def _some(sample: Sample, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Sample:
-    return Sample(read_only(sample.columns[:, chosen]), read_only(sample.targets[chosen]))
+        yield used.take(np.flatnonzero(of_row != fold)), used.take(np.flatnonzero(of_row == fold))
 
 
 def _at(public: Metrics, psi: float | None, psi_public: float) -> Metrics | None:

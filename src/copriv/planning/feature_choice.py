@@ -104,7 +104,7 @@ class WeighedFeatures:
     @property
     def words(self) -> str:
         """The features and what they should explain, ± two standard errors."""
-        share, name = self.predicted.explained, "R²" if self.public.log_loss is None else "log-loss explained"
+        share, name = self.predicted.explained, self.public.share_name
         told = "–" if share is None or not math.isfinite(share) else f"{share:.3f}"
         told += "" if self.error is None else f" ± {2 * self.error:.3f}"
         count = f"{self.parameters - 1} feature{'' if self.parameters == 2 else 's'}"
@@ -283,7 +283,7 @@ class _Entrant:
             self.held = _held_by(self.evidence, self.ridge - objective.regularization)
         theta = minimise_freely(objective.loss, self.ridge, others)
         self.losses.append(average_value(objective.loss, own, theta))
-        self.margins.append(theta @ own.columns)
+        self.margins.append(own.margins(theta))
         self.targets.append(own.targets)
 
     def floor(self, score: float) -> float:
@@ -295,9 +295,10 @@ class _Entrant:
         bend = objective.curvature(sample, known.start)
         slopes = left_out_slopes(objective, sample, known.start, bend)
         inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
-        mean = sample.columns @ slopes / sample.records
+        gradients = sample.by_record(sample.columns * slopes)
+        mean = gradients.sum(axis=1) / sample.records
         # tr A⁻¹Σ_gg, without Σ_gg.
-        spread = np.mean(slopes**2 * quadratic_forms(inverse, sample.columns)) - mean @ inverse @ mean
+        spread = np.mean(quadratic_forms(inverse, gradients)) - mean @ inverse @ mean
         public = float(spread) / 2 / rows / objective.fitness(sample, known.start)
         return loss / (1 + _SAFELY * self.held * public)
 

@@ -98,7 +98,7 @@ def some_rows(public: Sample, horizon: int) -> Sample:
     """Evenly spaced public rows, fewer for a longer horizon."""
     wanted = min(max(_ROW_ITERATIONS // horizon, _FEWEST_ROWS), _MOST_ROWS, public.records)
     chosen = np.linspace(0, public.records - 1, wanted).astype(np.int64)
-    return Sample.of_rows(public.columns[:, chosen].T, public.targets[chosen])
+    return public.take(chosen)
 
 
 def simulate_pairs(
@@ -115,7 +115,7 @@ def simulate_pairs(
     owners = np.column_stack([1 / np.asarray(rule.availability), weights])
     loss = pilot.objective.loss
     return run_alike(
-        PublicRows((loss.code, loss.threshold), rows.columns, rows.targets, pilot.norm.value),
+        PublicRows.of((loss.code, loss.threshold), rows, pilot.norm.value),
         Draws(met, noise, np.asarray(pilot.caps, dtype=np.int64)),
         Shape(owners, rule.central.factor(rule.owners), rule.regularization, rule.limit),
         np.asarray([clip for clip, _ in pairs]),

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput
+from copriv.losses.sample import NO_OFFSETS, Sample
 from copriv.records.cells import Cell, Layout, cells_of, count_unlisted, read_values
 from copriv.records.column import Column
 from copriv.records.projection import project, shorten
@@ -181,14 +182,29 @@ class Dictionary(msgspec.Struct, frozen=True):
         values = table.select(expression.fill_null(math.nan)).to_series().to_numpy().astype(np.float64)
         return self.target.bounded(values)
 
+    def offsets_of(self, table: pl.DataFrame) -> FloatArray:
+        """The offset of every row, one column; no column where targets have none. NaN where it cannot be used."""
+        return self.target.offsets(table)[:, None] if self.target.is_rate else np.empty((table.height, 0))
+
+    @property
+    def width(self) -> int:
+        """How many numbers a record is read as, besides its target: the features, and the offset if there is one."""
+        return self.parameters + self.target.is_rate
+
+    def sample(self, rows: FloatArray, targets: FloatArray) -> Sample:
+        """Records as they were read (records × width), as numbers to train on."""
+        offsets = rows[:, self.parameters] if self.target.is_rate else NO_OFFSETS
+        return Sample.of_rows(rows[:, : self.parameters], targets, offsets)
+
     def records_of(self, table: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
-        """Features with intercept and target of every row; of a row that cannot be used, zeros."""
+        """Features with intercept (and offset) and target of every row; of a row that cannot be used, zeros."""
         return self.read(table)[:2]
 
     def read(self, table: pl.DataFrame) -> tuple[FloatArray, FloatArray, dict[str, int]]:
         """The records of every row, and of each column how many cells are of a category without a place of its own."""
         values = read_values(table, self.columns)
         rows = bound_rows(self.scores_of(values), self.length, self.intercept)
+        rows = np.hstack([rows, self.offsets_of(table)]) if self.target.is_rate else rows
         return *usable_records(rows, self.targets_of(table)), count_unlisted(values, self.columns)
 
     def cell_weights(self, theta: Sequence[float]) -> list[CellWeight]:

@@ -14,16 +14,19 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.sample import NO_OFFSETS, Sample
+from copriv.protocol.unit import PersonUnit
 from copriv.records.boosting import can_boost, rank_categories
 from copriv.records.cells import Layout, cells_of, read_values
 from copriv.records.components import principal_components
-from copriv.records.dictionary import Dictionary, usable_records
+from copriv.records.dictionary import Dictionary
 from copriv.records.encode import fit_encoding, with_order
 from copriv.records.feature_spec import FeatureSpec, candidates
-from copriv.records.public_cells import Fitted, PublicCells, bounded
+from copriv.records.fit_target import fit_target
+from copriv.records.people import whose_rows
+from copriv.records.public_cells import Fitted, PublicCells, bounded, public_records
 from copriv.records.survey import LeftOut, survey
-from copriv.records.target import Target, TargetChoice, fit_target
+from copriv.records.target import Target, TargetChoice
 from copriv.vectors import FloatArray
 
 _FEWEST_OF_A_LABEL = 10
@@ -45,9 +48,18 @@ def fit_dictionary(
 class PublicRows:
     """Public rows and their target, to fit features on."""
 
-    def __init__(self, public: pl.DataFrame, choice: TargetChoice, *, skip: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        public: pl.DataFrame,
+        choice: TargetChoice,
+        *,
+        skip: Iterable[str] = (),
+        person: PersonUnit | None = None,
+    ) -> None:
         self.rows = public
-        self.skip = (choice.name, *skip)
+        self.person = person
+        self.whose = None if person is None else whose_rows(public, person)
+        self.skip = (*choice.columns, *skip, *(() if person is None else (person.column,)))
         self.target: Target = fit_target(public, choice)
 
     def fit(self, features: FeatureSpec | str | int) -> Fitted:
@@ -84,19 +96,33 @@ class PublicRows:
     def cells(self) -> PublicCells:
         """The rows as cells, without hinges and products."""
         columns, left_out = survey(self.rows, skip=self.skip, fit=fit_encoding)
-        values, targets = read_values(self.rows, columns), self.targets
-        known = np.isfinite(targets)
+        values, responses = read_values(self.rows, columns), self.responses
+        known = np.isfinite(responses)
         for place, column in enumerate(columns):
             if column.encoded.indicators:
-                order = rank_categories(values[known, place], targets[known], len(column.categories))
+                order = rank_categories(values[known, place], responses[known], len(column.categories))
                 columns[place] = with_order(column, order.tolist())
-        return PublicCells(tuple(columns), read_values(self.rows, columns), targets, self.target, tuple(left_out))
+        values = read_values(self.rows, columns)
+        return PublicCells(
+            tuple(columns), values, self.targets, self.target, tuple(left_out), whose=self.whose, offsets=self.offsets
+        )
 
     @cached_property
     def targets(self) -> FloatArray:
-        """Bounded targets; NaN where a row has none that can be used."""
+        """Bounded targets; NaN where a row has none that can be used, or no exposure that can be."""
         raw = self.rows.select(self.target.raw(self.rows.schema[self.target.name]).fill_null(np.nan))
-        return self.target.bounded(raw.to_series().to_numpy().astype(np.float64))
+        found = self.target.bounded(raw.to_series().to_numpy().astype(np.float64))
+        return np.where(np.isfinite(self.offsets), found, np.nan) if self.offsets.size else found
+
+    @cached_property
+    def offsets(self) -> FloatArray:
+        """Of every row, if targets have any; NaN where it cannot be used."""
+        return self.target.offsets(self.rows) if self.target.is_rate else NO_OFFSETS
+
+    @cached_property
+    def responses(self) -> FloatArray:
+        """What features are fitted to."""
+        return self.target.response(self.targets, self.offsets)
 
     @cached_property
     def _hinged(self) -> PublicCells:
@@ -115,7 +141,8 @@ class PublicRows:
         dictionary, rows = bounded(draft, draft.scores_of(read_values(self.rows, columns)))
         few = f"{len(components)} features instead of {most}: the table has no more directions"
         notices = (few,) if len(components) < most else ()
-        return Fitted(dictionary, Sample.of_rows(*usable_records(rows, self.targets.copy())), tuple(left_out), notices)
+        public = public_records(rows, self.targets, self.offsets).grouped(self.whose)
+        return Fitted(dictionary, public, tuple(left_out), notices)
 
 
 def _about_variety(target: Target, targets: FloatArray) -> list[str]:

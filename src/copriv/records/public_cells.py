@@ -6,7 +6,7 @@ Components, trees and strengths are fitted once and shared by every choice of fe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,13 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from copriv.errors import BadInput
-from copriv.losses.sample import Sample
+from copriv.losses.people import Whose
+from copriv.losses.sample import NO_OFFSETS, Sample
 from copriv.records.boosting import (
     FOLDS,
     Boosting,
     fit_boosting,
     fit_grove,
-    folds_of,
+    folds_of_people,
     score_again,
     score_loss,
     scores_without,
@@ -88,6 +89,8 @@ class PublicCells:
         left_out: columns that are not used, and why.
         pairs: products of two cells.
         boosted: tells trees and scores out of fold that are known already.
+        whose: whose each row is, if a record is a person.
+        offsets: of the rows, if targets have any.
     """
 
     columns: tuple[Column, ...]
@@ -97,6 +100,8 @@ class PublicCells:
     left_out: tuple[LeftOut, ...]
     pairs: tuple[tuple[int, int], ...] = ()
     boosted: Callable[[], Boosting] | None = None
+    whose: Whose | None = None
+    offsets: FloatArray = field(default_factory=lambda: NO_OFFSETS)
 
     @property
     def usable(self) -> int:
@@ -112,7 +117,7 @@ class PublicCells:
         draft = Dictionary(self.columns, length=1.0, intercept=0.5, target=self.target, **self._blocks(spec))
         self._require_rows(draft, spec)
         dictionary, rows = bounded(draft, self._scores_by(draft))
-        public = Sample.of_rows(*usable_records(rows, self.targets.copy()))
+        public = public_records(rows, self.targets, self.offsets).grouped(self.whose)
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
     def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
@@ -123,7 +128,7 @@ class PublicCells:
         rows tell of their targets. Rows without a target are left out.
         """
         rows = np.flatnonzero(self._known)
-        of_row = folds_of(rows.size)
+        of_row = self._folds
         for fold in range(FOLDS):
             others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
             others = replace(others, boosted=partial(self._boosted_beside, fold))
@@ -153,7 +158,7 @@ class PublicCells:
     @cached_property
     def strengths(self) -> FloatArray:
         """How much of the target each column explains alone, from 0 to 1."""
-        return strengths_of(self.inputs[self._known], self.targets[self._known], labels=self._labels)
+        return strengths_of(self.inputs[self._known], self.responses[self._known], labels=self._labels)
 
     @property
     def giveaways(self) -> tuple[str, ...]:
@@ -166,7 +171,7 @@ class PublicCells:
         if self.boosted is not None:
             return self.boosted()
         known, counts = self._known, category_counts(self.columns)
-        return fit_boosting(self.inputs[known], self.targets[known], counts, labels=self._labels)
+        return fit_boosting(self.inputs[known], self.responses[known], counts, labels=self._labels, folds=self._folds)
 
     @cached_property
     def ripening(self) -> float:
@@ -174,8 +179,8 @@ class PublicCells:
 
         A score's loss falls about as 1/rows. Scores of three fifths and of four fifths are known for every row.
         """
-        targets, labels = self.targets[self._known], self._labels
-        folds, early = folds_of(targets.size), list[float]()
+        targets, labels = self.responses[self._known], self._labels
+        folds, early = self._folds, list[float]()
         for fold, known in enumerate(self._boosted_without):
             early.append(score_loss(known.out_of_fold, targets[folds != fold], labels=labels))
         late = score_loss(self.boosting.out_of_fold, targets, labels=labels)
@@ -186,7 +191,7 @@ class PublicCells:
         length = next((each for each in _PATHS if count <= each), count)
         if length not in self._paths:
             known = self._known
-            self._paths[length] = supervised_components(self._standardised[known], self.targets[known], length)
+            self._paths[length] = supervised_components(self._standardised[known], self.responses[known], length)
         return self._paths[length][:count]
 
     @cached_property
@@ -201,6 +206,17 @@ class PublicCells:
     @cached_property
     def _known(self) -> npt.NDArray[np.bool_]:
         return np.isfinite(self.targets)
+
+    @cached_property
+    def responses(self) -> FloatArray:
+        """What features are fitted to."""
+        return self.target.response(self.targets, self.offsets)
+
+    @cached_property
+    def _folds(self) -> IntArray:
+        """Of every row with a target."""
+        rows = np.flatnonzero(self._known)
+        return folds_of_people(None if self.whose is None else self.whose.take(rows), rows.size)
 
     @property
     def _labels(self) -> bool:
@@ -226,7 +242,9 @@ class PublicCells:
         """Of each fold, scores of the other rows by trees that have never seen its own."""
         known, counts = self._known, category_counts(self.columns)
         trees = self.boosting.trees
-        scores = scores_without(self.inputs[known], self.targets[known], counts, trees, labels=self._labels)
+        scores = scores_without(
+            self.inputs[known], self.responses[known], counts, trees, self._folds, labels=self._labels
+        )
         return tuple(Boosting(trees, each) for each in scores)
 
     def _boosted_beside(self, fold: int) -> Boosting:
@@ -239,11 +257,14 @@ class PublicCells:
 
     def _by(self, fitted: Fitted) -> tuple[Sample, Sample]:
         """The rows that features were fitted on, and these rows by the same features."""
-        return fitted.public, Sample.of_rows(self._rows_by(fitted.dictionary), self.targets.copy())
+        own = public_records(self._rows_by(fitted.dictionary), self.targets, self.offsets)
+        return fitted.public, own.grouped(self.whose)
 
     def _part(self, rows: IntArray) -> PublicCells:
         """Some of the rows with a target, with trees of their own."""
-        return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None)
+        whose = None if self.whose is None else self.whose.take(rows)
+        part = replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None, whose=whose)
+        return replace(part, offsets=self.offsets[rows]) if self.offsets.size else part
 
     def _scores_by(self, dictionary: Dictionary) -> FloatArray:
         """Features of every row before they are bounded, a public score out of fold."""
@@ -271,7 +292,7 @@ class PublicCells:
             found["score"] = self._score()
         if spec.leaves:
             known = self._known
-            found["leaves"] = fit_grove(self.inputs[known], self.targets[known], spec.leaves, labels=self._labels)
+            found["leaves"] = fit_grove(self.inputs[known], self.responses[known], spec.leaves, labels=self._labels)
         leaves = indicators(found["leaves"], self.inputs).mean(axis=0) if spec.leaves else np.empty(0)
         found["means"] = tuple(np.concatenate([self._means, leaves]).tolist())
         return found
@@ -313,20 +334,32 @@ def bounded(draft: Dictionary, scores: FloatArray) -> tuple[Dictionary, FloatArr
     return msgspec.structs.replace(draft, length=length, intercept=intercept), bound_rows(scores, length, intercept)
 
 
-def public_sample(dictionary: Dictionary, public: pl.DataFrame) -> Sample:
+def public_sample(dictionary: Dictionary, public: pl.DataFrame, whose: Whose | None = None) -> Sample:
     """Public rows by a dictionary that is agreed already; a public score is worked out anew, out of fold.
 
     On the rows that the dictionary was fitted on, that is the score they had then. Plain scores would be those of trees
     that were grown on these very rows.
     """
     values, targets = read_values(public, dictionary.columns), dictionary.targets_of(public)
+    offsets = dictionary.offsets_of(public).ravel()
+    if offsets.size:
+        targets = np.where(np.isfinite(offsets), targets, np.nan)
     scores, known = dictionary.scores_of(values), np.isfinite(targets)
     if dictionary.score_place is not None and not isinstance(dictionary.score, msgspec.UnsetType):
         inputs = Layout.of(dictionary.columns).inputs_of(values[known])
         counts, labels = category_counts(dictionary.columns), dictionary.target.kind == "label"
-        anew = score_again(inputs, targets[known], counts, dictionary.score.trees, labels=labels)
+        folds = folds_of_people(None if whose is None else whose.take(np.flatnonzero(known)), inputs.shape[0])
+        responses = dictionary.target.response(targets, offsets)[known]
+        anew = score_again(inputs, responses, counts, dictionary.score.trees, labels=labels, folds=folds)
         scores[known, dictionary.score_place] = dictionary.score.standardised(anew)
-    return Sample.of_rows(*usable_records(bound_rows(scores, dictionary.length, dictionary.intercept), targets))
+    rows = bound_rows(scores, dictionary.length, dictionary.intercept)
+    return public_records(rows, targets, offsets).grouped(whose)
+
+
+def public_records(rows: FloatArray, targets: FloatArray, offsets: FloatArray) -> Sample:
+    """Rows with targets and offsets as a sample; zeros where a row has none that can be used."""
+    features, found = usable_records(rows, targets.copy())
+    return Sample.of_rows(features, found, np.where(np.isfinite(targets), offsets, 0.0) if offsets.size else NO_OFFSETS)
 
 
 def category_counts(columns: Sequence[Column]) -> list[int]:

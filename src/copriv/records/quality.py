@@ -5,14 +5,14 @@ Targets beyond the public bound were clipped when records were read: errors are 
 
 from __future__ import annotations
 
-from copriv.losses.metrics import Metrics, label_metrics, number_metrics, with_auc_fall
+from copriv.losses.metrics import Metrics, label_metrics, number_metrics, rate_metrics, with_auc_fall
 from copriv.losses.sample import Sample
 from copriv.records.target import Target
 from copriv.vectors import FloatArray
 
 
 def metrics_of_margins(target: Target, margins: FloatArray, targets: FloatArray) -> Metrics:
-    """Of margins θᵀx against targets within ±1, or labels −1 and +1.
+    """Of margins (θᵀx with the offset) against targets within ±1, or labels −1 and +1.
 
     >>> import numpy as np
     >>> stay = Target("stay", "number", center=5.0, scale=2.0)
@@ -22,7 +22,9 @@ def metrics_of_margins(target: Target, margins: FloatArray, targets: FloatArray)
     predictions = target.restore(margins)
     if target.kind == "label":
         return label_metrics(predictions, targets > 0)
-    return number_metrics(predictions, target.center + target.scale * targets)
+    if target.is_rate:
+        return rate_metrics(predictions, target.values(targets), amounts=target.kind == "amount")
+    return number_metrics(predictions, target.values(targets))
 
 
 def cross_validated_metrics(target: Target, margins: FloatArray, targets: FloatArray) -> Metrics:
@@ -34,4 +36,4 @@ def cross_validated_metrics(target: Target, margins: FloatArray, targets: FloatA
 def metrics_of_model(target: Target, sample: Sample, theta: FloatArray) -> Metrics:
     """Of a model on the records of a sample that have a usable target."""
     used = sample.usable()
-    return metrics_of_margins(target, theta @ used.columns, used.targets)
+    return metrics_of_margins(target, used.margins(theta), used.targets)

@@ -112,6 +112,11 @@ class StreamedRecords:
         """How many numbers a model has (p)."""
         return self.dictionary.parameters
 
+    @property
+    def most_rows(self) -> int:
+        """Records are rows: people are not read in pieces."""
+        return 0
+
     def extremes(self) -> tuple[float, float]:
         """The length of the longest record, and the largest target, as the first pass found them."""
         return self.bounds
@@ -184,6 +189,7 @@ def pass_over(reduction: Reduction, parts: Sequence[Part]) -> Iterator[Found]:
     for sample in _stretches(_batches(reduction, parts, unlisted), rows, reduction):
         digest = hashlib.sha256(sample.columns.data)
         digest.update(sample.targets.data)
+        digest.update(sample.offsets.data)
         yield Found(digest.digest(), sample.records, reduction.work(sample), dict(unlisted))
         unlisted.clear()
 
@@ -238,7 +244,8 @@ def _stretches(batches: Iterator[tuple[FloatArray, FloatArray]], rows: int, redu
             targets[filled : filled + step] = found[taken : taken + step]
             filled, taken, left = filled + step, taken + step, left - step
             if filled == targets.size:
-                yield Sample(_sealed(columns), _sealed(targets))
+                p, sealed = reduction.dictionary.parameters, _sealed(columns)
+                yield Sample(sealed[:p], _sealed(targets), None, sealed[p:].ravel())
                 (columns, targets), filled = _blank(reduction, left), 0
     if left:
         raise RecordsChanged(
@@ -248,7 +255,7 @@ def _stretches(batches: Iterator[tuple[FloatArray, FloatArray]], rows: int, redu
 
 def _blank(reduction: Reduction, left: int) -> tuple[FloatArray, FloatArray]:
     size = min(reduction.stretch, left)
-    return np.empty((reduction.dictionary.parameters, size)), np.empty(size)
+    return np.empty((reduction.dictionary.width, size)), np.empty(size)
 
 
 def _sealed(values: FloatArray) -> FloatArray:

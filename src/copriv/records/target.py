@@ -1,25 +1,34 @@
 """What is to be predicted, as a bounded number: |y| ≤ 1, or a label −1/+1.
 
 A number is centred at the public mean and divided by a public quantile of its distance from it; what lies beyond is
-clipped, because a record of unbounded influence cannot be protected.
+clipped, because a record of unbounded influence cannot be protected. Counts and amounts (of the Poisson and the Gamma
+loss) are divided by a public quantile and not centred: 0 ≤ y ≤ 1. Instead the offset of every record contains the
+logarithm of the public mean, so that a margin of 0 stands for it.
 """
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.errors import BadInput, BadTable
-from copriv.records.column import COMMA_NUMBER, number, place, text
+from copriv.errors import BadInput
+from copriv.losses.gamma import SMALLEST
+from copriv.losses.sample import LARGEST_OFFSET
+from copriv.records.column import number, place
+from copriv.records.exposure import Exposure
 from copriv.records.ranges import require_name, require_number, require_unique
 from copriv.vectors import FloatArray
 
-_BOUND_QUANTILE = 0.995
+Rate: TypeAlias = Literal["count", "amount"]
+
+# What a person may say of how a target is read.
+OF_TARGET = ("ordinal", "positive_above", "positive", "exposure", "offset")
+_RATES: dict[str, Rate] = {"poisson": "count", "gamma": "amount"}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -27,32 +36,57 @@ class Target(msgspec.Struct, frozen=True):
 
     Args:
         name: the column.
-        kind: a number to regress on, or a label to classify.
-        center: public mean, or the value above which a label is positive.
-        scale: what a distance of 1 stands for.
+        kind: a number to regress on, a label to classify, a count (from 0) or an amount (above 0) with a log link.
+        center: public mean, or the value above which a label is positive; of counts and amounts, the public mean for
+            an exposure of 1.
+        scale: what a distance of 1 stands for; of counts and amounts, the largest that counts.
         categories: for an ordinal text, its sorted categories; they stand for 1 … m. For labels, the positive one is
             the last.
         levels: for a label, the two values it may take, if it has only two.
+        exposure: for a count or an amount, how long or among how many it was gathered; 1 for all if not given.
     """
 
     name: str
-    kind: Literal["number", "label"]
+    kind: Literal["number", "label", "count", "amount"]
     center: float
     scale: float
     categories: tuple[str, ...] = ()
     levels: tuple[float, ...] = ()
+    exposure: Exposure | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a target that some double could make more of than a number within ±1."""
         require_name(self.name, "the target")
-        if self.kind not in {"number", "label"}:
-            raise BadInput(f"a target of kind {self.kind!r}", remedy="use number or label", value=self.kind)
+        if self.kind not in {"number", "label", "count", "amount"}:
+            remedy = "use number, label, count or amount"
+            raise BadInput(f"a target of kind {self.kind!r}", remedy=remedy, value=self.kind)
         require_number(self.center, "place", "the dictionary's target: center")
         require_number(self.scale, "unit", "the dictionary's target: scale")
         require_unique(self.categories, "the dictionary's target: categories")
         require_unique(self.levels, "the dictionary's target: levels")
         for level in self.levels:
             require_number(level, "place", "the dictionary's target: level")
+        self._require_offsets()
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a count or an amount, whose logarithm is predicted for an exposure."""
+        return self.kind in {"count", "amount"}
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a record's target is read from."""
+        return [self.name, *([self.given_exposure.name] if self.given_exposure else [])]
+
+    @property
+    def given_exposure(self) -> Exposure | None:
+        """The exposure, if there is one."""
+        return None if isinstance(self.exposure, msgspec.UnsetType) else self.exposure
+
+    @property
+    def base(self) -> float:
+        """The offset of an exposure of 1: log(centre/scale) of a count or an amount, else 0."""
+        return math.log(self.center) - math.log(self.scale) if self.is_rate else 0.0
 
     @property
     def positive(self) -> str | None:
@@ -73,6 +107,10 @@ class Target(msgspec.Struct, frozen=True):
         [0.5, 1.0, nan, nan]
         """
         usable = np.isfinite(values)
+        if self.is_rate:
+            usable &= values >= 0 if self.kind == "count" else values > 0
+            shares = np.minimum(np.where(usable, values, self.scale) / self.scale, 1.0)
+            return np.where(usable, np.maximum(shares, SMALLEST) if self.kind == "amount" else shares, np.nan)
         if self.kind == "label":
             known = usable & np.isin(values, self.levels) if self.levels else usable
             return np.where(known, np.where(values > self.center, 1.0, -1.0), np.nan)
@@ -81,12 +119,66 @@ class Target(msgspec.Struct, frozen=True):
         return np.where(usable, np.clip(distances, -1.0, 1.0), np.nan)
 
     def restore(self, margins: FloatArray) -> FloatArray:
-        """From what the model says to the column's unit, or to the probability of a positive label."""
+        """From what the model says to the column's unit, or to the probability of a positive label.
+
+        Of a count or an amount, margins contain the offset, and what comes out is the expectation.
+        """
+        if self.is_rate:
+            return np.asarray(self.scale * np.exp(np.minimum(margins, LARGEST_OFFSET)), dtype=np.float64)
         if self.kind == "label":
             from scipy.special import expit
 
             return np.asarray(expit(margins), dtype=np.float64)
         return self.center + self.scale * margins
+
+    def values(self, targets: FloatArray) -> FloatArray:
+        """From what the model is trained on back to the column's unit."""
+        return self.scale * targets if self.is_rate else self.center + self.scale * targets
+
+    def offsets(self, table: pl.DataFrame) -> FloatArray:
+        """The offset of every row, held within the public range; NaN where it has no exposure that can be used."""
+        given = self.given_exposure
+        return self.base + (np.zeros(table.height) if given is None else given.held(given.logarithms(table)))
+
+    def prediction_offsets(self, table: pl.DataFrame) -> FloatArray:
+        """The offset of every row to predict, as it is; that of an exposure of 1 where it has none."""
+        given = self.given_exposure
+        if given is None or given.name not in table.columns:
+            return np.full(table.height, self.base)
+        return self.base + np.nan_to_num(given.logarithms(table), nan=0.0)
+
+    def response(self, targets: FloatArray, offsets: FloatArray) -> FloatArray:
+        """What features are fitted to: the target, or of a count or an amount something near its logarithm.
+
+        That is log(1 + rate) of a count, in units of the public mean, and log(rate) of an amount.
+        """
+        if not self.is_rate:
+            return targets
+        rates = targets / np.exp(offsets)
+        return np.asarray(np.log1p(rates) if self.kind == "count" else np.log(rates), dtype=np.float64)
+
+    def _require_offsets(self) -> None:
+        """Refuse an exposure without a rate, and a mean from which some offset is too large."""
+        if not self.is_rate:
+            if self.given_exposure is not None:
+                raise BadInput(
+                    f"a target of kind {self.kind} with an exposure",
+                    remedy="an exposure is for counts and amounts",
+                    value=self.kind,
+                )
+            return
+        if len(set(self.columns)) < len(self.columns):
+            raise BadInput("a target that is its own exposure", remedy="give a column of its own", value=self.name)
+        if not self.center > 0:
+            raise BadInput("the public mean of a count is not above 0", remedy="fit the dictionary again")
+        given = self.given_exposure
+        ends = (0.0,) if given is None else (given.low, given.high)
+        if max(abs(self.base + end) for end in ends) > LARGEST_OFFSET:
+            raise BadInput(
+                f"a public mean of {self.center:g} with counts up to {self.scale:g}",
+                remedy="give the exposure in another unit, or fit the dictionary again",
+                value=self.center,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +191,9 @@ class TargetChoice:
         positive_above: for labels, numbers above this are positive.
         labels: whether there are to be two labels, as the logistic loss needs them.
         positive: for labels, the category that is positive, against all others.
+        rate: whether it is a count or an amount, as the Poisson and the Gamma loss need them.
+        exposure: for counts and amounts, the column that says how long or among how many.
+        offset: the same, if the column has its logarithm.
     """
 
     name: str
@@ -106,153 +201,26 @@ class TargetChoice:
     positive_above: float | None = None
     labels: bool = False
     positive: str | None = None
+    rate: Rate | None = None
+    exposure: str | None = None
+    offset: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a name that stands for more than one column."""
         require_name(self.name, "the target")
+        for name in self.columns[1:]:
+            require_name(name, "the exposure")
 
+    @classmethod
+    def for_loss(cls, loss: str, name: str, **how: Any) -> TargetChoice:  # noqa: ANN401
+        """A target as a loss needs it.
 
-def fit_target(public: pl.DataFrame, choice: TargetChoice) -> Target:
-    """Read the target of the public rows and fix its unit."""
-    _require_use(choice)
-    dtype = public[choice.name].dtype
-    texts = public.select(text(choice.name, dtype).alias(choice.name))[choice.name].drop_nulls()
-    draft = Target(choice.name, "label" if choice.labels else "number", 0.0, 1.0, _categories(public, choice, texts))
-    found = public.select(draft.raw(dtype))[choice.name]
-    values = found.filter(found.is_finite()).to_numpy().astype(np.float64)
-    if values.size == 0:
-        raise BadTable(
-            f"the target {choice.name!r} is missing in every public row",
-            remedy="choose another target or other public rows",
-            value=choice.name,
-        )
-    return _as_label(draft, values, choice) if choice.labels else _as_number(draft, values)
+        >>> TargetChoice.for_loss("poisson", "visits", exposure="years").rate
+        'count'
+        """
+        return cls(name, labels=loss == "logistic", rate=_RATES.get(loss), **how)
 
-
-def _require_use(choice: TargetChoice) -> None:
-    if choice.positive is not None and not choice.labels:
-        raise BadInput(
-            "--positive names a label of the target, which only the logistic loss uses",
-            remedy="add --loss logistic, or leave it out",
-            value=choice.positive,
-        )
-    if choice.positive is not None and (choice.ordinal or choice.positive_above is not None):
-        raise BadInput(
-            "--positive says what is positive, and so does --ordinal or --positive-above",
-            remedy="give one of them",
-            value=choice.positive,
-        )
-
-
-def _categories(public: pl.DataFrame, choice: TargetChoice, texts: pl.Series) -> tuple[str, ...]:
-    """Of a text, the categories in the order in which they stand for numbers."""
-    numbers = int(public.select(number(choice.name, public[choice.name].dtype).is_not_null().sum()).item())
-    if numbers == texts.len():
-        return ()
-    found = tuple(sorted(texts.unique().to_list()))
-    if choice.ordinal:
-        return found
-    if choice.positive is not None:
-        return _with_last(found, choice.positive)
-    if choice.labels and choice.positive_above is None and len(found) == 2:
-        return found
-    raise _not_numeric(choice, found)
-
-
-def _with_last(categories: tuple[str, ...], positive: str) -> tuple[str, ...]:
-    if positive.strip() not in categories:
-        raise BadInput(
-            f"--positive {positive} is no category of the target in the public rows",
-            remedy=f"name one of {_list(categories)}",
-            value=positive,
-        )
-    return (*(name for name in categories if name != positive.strip()), positive.strip())
-
-
-def _not_numeric(choice: TargetChoice, categories: tuple[str, ...]) -> BadTable:
-    count = f"{len(categories)} classes " if len(categories) > 2 else ""
-    problem = f"the target {choice.name!r} is not numeric: {count}{_list(categories)}"
-    if all(re.search(COMMA_NUMBER, each) for each in categories):
-        return BadTable(problem, remedy="if these are numbers with a decimal comma, say --decimal ,", value=choice.name)
-    if choice.labels:
-        remedy = f"a model tells two classes apart: {_one_study_each('--positive VALUE', len(categories))}"
-    else:
-        two = (
-            " for one of two labels" if len(categories) == 2 else " --positive VALUE for one of them against all others"
-        )
-        remedy = (
-            "name a numeric column, or pass --ordinal to number its sorted categories 1, 2, 3 …, or predict the "
-            f"probability of a label: --loss logistic{two}"
-        )
-    return BadTable(problem, remedy=remedy, value=choice.name)
-
-
-def _list(categories: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, categories[:3])) + (" …" if len(categories) > 3 else "")
-
-
-def _as_number(draft: Target, values: FloatArray) -> Target:
-    center = float(values.mean())
-    distances = np.abs(values - center)
-    scale = float(np.quantile(distances, _BOUND_QUANTILE)) or float(distances.max())
-    if scale <= 1e-12 * max(1.0, abs(center)):
-        raise BadTable(
-            f"the target {draft.name!r} is {center:g} in every public row",
-            remedy="choose a target that varies",
-            value=draft.name,
-        )
-    return msgspec.structs.replace(draft, center=center, scale=scale)
-
-
-def _as_label(draft: Target, values: FloatArray, choice: TargetChoice) -> Target:
-    levels = np.unique(values)
-    if draft.categories and choice.positive is not None and levels.size > 1:
-        return msgspec.structs.replace(draft, center=len(draft.categories) - 0.5)
-    if choice.positive_above is not None:
-        if not levels[0] <= choice.positive_above < levels[-1]:
-            raise BadInput(
-                f"--positive-above {choice.positive_above:g} puts every public row on one side",
-                remedy=f"give a value from {levels[0]:g} up to just below {levels[-1]:g}",
-                value=choice.positive_above,
-            )
-        return msgspec.structs.replace(draft, center=float(choice.positive_above))
-    if levels.size != 2:
-        raise BadInput(
-            f"the logistic loss needs a target with two values, and {choice.name!r} has {levels.size}",
-            remedy=_two_of(int(levels.size)),
-            value=int(levels.size),
-        )
-    _require_larger(choice, levels)
-    return msgspec.structs.replace(draft, center=float(levels.mean()), levels=tuple(levels.tolist()))
-
-
-def _two_of(values: int) -> str:
-    """What to do about a number of values that is not two."""
-    if values < 2:
-        return "choose another target"
-    more = _one_study_each("the classes written as text and --positive VALUE", values)
-    return f"pass --positive-above X to make two of them; of unordered classes, {more}"
-
-
-def _one_study_each(how: str, classes: int) -> str:
-    """There is no model of many classes: what one of each against all others costs."""
-    return (
-        f"train one study a class, with {how}; what owners promise adds up, so that {classes} studies of ε = 1 promise "
-        f"ε = {classes} for one record (replace-one), or give each ε/{classes}"
-    )
-
-
-def _require_larger(choice: TargetChoice, levels: FloatArray) -> None:
-    """Of two numbers the larger is positive; refuse a choice that says otherwise."""
-    if choice.positive is None or _number_of(choice.positive) == levels[1]:
-        return
-    raise BadInput(
-        f"--positive {choice.positive}: of the two values {levels[0]:g} and {levels[1]:g}, the larger is positive",
-        remedy=f"leave it out, or say --positive {levels[1]:g}",
-        value=choice.positive,
-    )
-
-
-def _number_of(given: str) -> object:
-    """What a text is as a number, read as a cell is; None if it is none."""
-    return pl.DataFrame({"given": [given]}).select(number("given", pl.String())).item()
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the target is read from: none of them is a feature."""
+        return [self.name, *(name for name in (self.exposure, self.offset) if name is not None)]

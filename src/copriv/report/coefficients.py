@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
@@ -15,6 +16,9 @@ LEVEL = 0.95
 
 def coefficients_by_column(model: ModelFile, level: float = LEVEL) -> pl.DataFrame:
     """What one more unit of each cell adds to the prediction, in the target's unit, or to the log-odds.
+
+    Of counts and amounts it is what is added to the logarithm; `ratio`, its exponential, is what one more unit
+    multiplies the expectation by, and of the intercept the expectation for an exposure of 1.
 
     `low` and `high` are the ends of the coefficient's interval, `noise_share` is the part of its variance that owners'
     noise adds. They are null where there is no interval, and for a category that others are compared with.
@@ -41,12 +45,15 @@ def coefficients_by_column(model: ModelFile, level: float = LEVEL) -> pl.DataFra
             "per_deviation": [*per_deviation, center + scale * at_means],
         }
     )
-    return table.with_columns(_intervals(model, found, scale, level))
+    ratios = [pl.col("coefficient").exp().alias("ratio")] if dictionary.target.is_rate else []
+    return table.with_columns(*ratios).with_columns(_intervals(model, found, scale, level))
 
 
 def target_map(model: ModelFile) -> tuple[float, float]:
-    """From margins to the target's unit: scale and centre; a logistic model's margins are log-odds."""
+    """From margins to the target's unit: scale and centre; margins are log-odds of labels, logarithms of rates."""
     target = model.dictionary.target
+    if target.is_rate:
+        return 1.0, math.log(target.center)
     return (1.0, 0.0) if target.kind == "label" else (target.scale, target.center)
 
 

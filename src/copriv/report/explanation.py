@@ -24,7 +24,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What a column adds, in the target's unit or in log-odds, and its value as the table has it."""
+    """What a column adds, in the target's unit, in log-odds or in logarithms, and its value as the table has it."""
 
     column: str
     value: str | None
@@ -43,14 +43,15 @@ def explain_rows(model: ModelFile, table: pl.DataFrame, most: int = REASONS) -> 
         raise BadInput(f"{most} reasons for a prediction", remedy="ask for at least 1", value=most)
     found = contributions_of(model.dictionary, model.theta, table)
     scale, target = target_map(model)[0], model.dictionary.target
-    average = float(target.restore(np.array([found.average]))[0])
-    label = target.kind == "label"
+    offsets = target.prediction_offsets(table) if target.is_rate else np.zeros(table.height)
+    average = float(target.restore(np.array([found.average + target.base]))[0])
+    times = {"label": "the odds", "count": "it", "amount": "it"}.get(target.kind)
     reasons = [_reasons(found, scale * found.values[row], table, row, most) for row in range(table.height)]
     return pl.DataFrame(
         {
-            "prediction": target.restore(found.margins),
+            "prediction": target.restore(found.margins + offsets),
             "average": [average] * table.height,
-            "why": [_sentence(each, average, label=label) for each in reasons],
+            "why": [_sentence(each, average, times=times) for each in reasons],
             "reasons": [
                 [{"column": one.column, "value": one.value, "adds": one.adds} for one in each] for each in reasons
             ],
@@ -82,13 +83,13 @@ def _value(table: pl.DataFrame, name: str, row: int) -> str | None:
     return "missing" if value is None else plain(str(value), _LONGEST_VALUE)
 
 
-def _sentence(reasons: Sequence[Reason], average: float, *, label: bool) -> str:
+def _sentence(reasons: Sequence[Reason], average: float, *, times: str | None) -> str:
     """The reasons in words.
 
-    >>> _sentence([Reason("grade", "F", 6.2), Reason(OTHERS, None, -0.25)], 11.9, label=False)
+    >>> _sentence([Reason("grade", "F", 6.2), Reason(OTHERS, None, -0.25)], 11.9, times=None)
     'grade = F adds 6.2, all others take away 0.25; the average public row has 11.9'
     """
-    about = ", ".join(f"{_name(one)} {_effect(one, label=label)}" for one in reasons)
+    about = ", ".join(f"{_name(one)} {_effect(one, times=times)}" for one in reasons)
     return f"{about}; the average public row has {average:.4g}"
 
 
@@ -98,9 +99,9 @@ def _name(reason: Reason) -> str:
     return f"{reason.column} is missing" if reason.value == "missing" else f"{reason.column} = {reason.value}"
 
 
-def _effect(reason: Reason, *, label: bool) -> str:
+def _effect(reason: Reason, *, times: str | None) -> str:
     many = reason.column == OTHERS
-    if label:
-        return f"multipl{'y' if many else 'ies'} the odds by {math.exp(reason.adds):.3g}"
+    if times is not None:
+        return f"multipl{'y' if many else 'ies'} {times} by {math.exp(reason.adds):.3g}"
     verb = ("add" if many else "adds") if reason.adds >= 0 else ("take away" if many else "takes away")
     return f"{verb} {abs(reason.adds):.3g}"

@@ -23,7 +23,7 @@ from copriv.planning.training_plan import TrainingPlan
 from copriv.records.load import Intake
 from copriv.records.target import Target
 from copriv.report.equivalent import STUDY_COMMAND, STUDY_PYTHON, command_of, python_of
-from copriv.report.report_facts import Converging, Judged, Predicted, ReportFacts
+from copriv.report.report_facts import Converging, Judged, Predicted, ReportFacts, Unit
 from copriv.report.timeline import Timeline, draw_up
 from copriv.runtime.learner_outcome import JointRun
 from copriv.runtime.local import MeetingLog
@@ -92,9 +92,10 @@ def converging(
         length = float(np.linalg.norm(final)) or 1.0
         away = {number: float(np.linalg.norm(model - final)) / length for number, model in models.items()}
         return Converging(sorted(away.items()), "share")
-    rows, unit = public.columns[:, :_ROWS_COMPARED], 1.0 if target.kind == "label" else target.scale
+    rows, unit = public.columns[:, :_ROWS_COMPARED], target.scale if target.kind == "number" else 1.0
     away = {number: unit * float(np.sqrt(np.mean(((model - final) @ rows) ** 2))) for number, model in models.items()}
-    return Converging(sorted(away.items()), "log-odds" if target.kind == "label" else "target")
+    units: dict[str, Unit] = {"label": "log-odds", "number": "target"}
+    return Converging(sorted(away.items()), units.get(target.kind, "logarithm"))
 
 
 def timeline_of(names: Sequence[str], log: MeetingLog) -> Timeline | None:

@@ -7,6 +7,7 @@ import msgspec
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
+from copriv.records.target import Target
 from copriv.report.sentence import many
 
 _RULES = {
@@ -23,7 +24,12 @@ _RULES = {
         "Algorithm 1 of the paper (paper): owners answer when they are there, and every noisy gradient moves the model"
     ),
 }
-_LOSSES = {"squared": "squared error", "logistic": "logistic loss of two labels"}
+_LOSSES = {
+    "squared": "squared error",
+    "logistic": "logistic loss of two labels",
+    "poisson": "half the Poisson deviance of counts, with log link",
+    "gamma": "half the Gamma deviance of amounts, with log link",
+}
 _REASONS = {
     "exhausted": "the owner's budget for this study was spent",
     "failed": "the owner could not answer",
@@ -62,8 +68,20 @@ def target_words(dictionary: Dictionary) -> str:
         positive = target.positive
         what = f"above {target.center:g}" if positive is None else f"“{plain(positive)}”"
         return f"the probability that it is {what}"
+    if target.is_rate:
+        beyond = f"values beyond {target.scale:.4g} (from public rows) count as that"
+        return f"the expected {target.kind}; {beyond}{_per(target)}"
     low, high = target.center - target.scale, target.center + target.scale
     return f"a number; values beyond {low:.4g} to {high:.4g} (from public rows) count as these ends"
+
+
+def _per(target: Target) -> str:
+    """What the exposure is, if there is one."""
+    given = target.given_exposure
+    if given is None:
+        return ""
+    what = "logarithm of the exposure" if given.logarithm else "exposure"
+    return f"; the {what} is “{plain(given.name)}”, held within {given.words}"
 
 
 def feature_words(dictionary: Dictionary) -> list[str]:

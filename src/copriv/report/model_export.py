@@ -183,7 +183,8 @@ def _require_agreement(
     tables = [rows_for(model.dictionary)]
     if rows is not None:
         require_columns(rows.lazy(), model.dictionary.required_columns())
-        tables.append(rows)
+        # What is exported predicts for an exposure of 1.
+        tables.append(rows.select(model.dictionary.required_columns()))
     for table in tables:
         away = float(np.max(np.abs(predict(table) - model.predict(table)), initial=0.0)) / unit
         if not away <= TOLERANCE:

@@ -48,9 +48,13 @@ class ModelFile(msgspec.Struct, frozen=True):
         return self.noise == PERSONAL
 
     def predict(self, table: pl.DataFrame) -> FloatArray:
-        """The target of every row in its own unit, or the probability of a positive label."""
+        """The target of every row in its own unit, or the probability of a positive label.
+
+        Of a count or an amount, its expectation for the row's exposure; for an exposure of 1 where the row has none.
+        """
         margins = self.dictionary.features_of(table) @ np.asarray(self.theta)
-        return self.dictionary.target.restore(margins)
+        target = self.dictionary.target
+        return target.restore(margins + target.prediction_offsets(table) if target.is_rate else margins)
 
 
 def write_model(model: ModelFile, path: Path) -> None:

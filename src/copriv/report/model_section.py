@@ -46,7 +46,9 @@ def model_section(model: ModelFile) -> dict[str, Any]:
 
 
 def _words(model: ModelFile) -> str:
-    unit = "the log-odds" if model.dictionary.target.kind == "label" else "the prediction, in the target's unit"
+    rate = "the logarithm of the expectation, which is so multiplied by its exponential (a rate ratio)"
+    units = {"label": "the log-odds", "count": rate, "amount": rate}
+    unit = units.get(model.dictionary.target.kind, "the prediction, in the target's unit")
     return (
         f"A coefficient says what one more unit of a column adds to {unit}; a category counts 1 where a row has it. "
         "An interval holds the coefficient of the best model of the population in these features in 95 % of trainings, "

@@ -61,6 +61,14 @@ class _Graph:
         return self.add("Min", self.add("Max", given, self.constant(low)), self.constant(high))
 
 
+_RATE = "expected {} for an exposure of 1: multiply it by the exposure"
+_MEANING = {
+    "label": "probability of a positive label",
+    "count": _RATE.format("count"),
+    "amount": _RATE.format("amount"),
+}
+
+
 def onnx_model(model: ModelFile) -> Any:  # noqa: ANN401
     """The graph of a model.
 
@@ -76,6 +84,8 @@ def onnx_model(model: ModelFile) -> Any:  # noqa: ANN401
     target = dictionary.target
     if target.kind == "label":
         shown = graph.add("Sigmoid", margin)
+    elif target.is_rate:
+        shown = graph.add("Mul", graph.add("Exp", margin), graph.constant(target.center))
     else:
         shown = graph.add("Add", graph.add("Mul", margin, graph.constant(target.scale)), graph.constant(target.center))
     graph.nodes.append(helper.make_node("Identity", [shown], [OUTPUT]))
@@ -95,7 +105,7 @@ def describe(model: ModelFile) -> dict[str, str]:
     kinds = {column.name: column.kind for column in model.dictionary.columns}
     return {
         "target": target.name,
-        "prediction": "probability of a positive label" if target.kind == "label" else "the target's own unit",
+        "prediction": _MEANING.get(target.kind, "the target's own unit"),
         "inputs": msgspec.json.encode(inputs).decode(),
         "kinds": msgspec.json.encode(kinds).decode(),
         "noise": model.noise if model.noise == "secure" else f"{model.noise}: protects nobody",

@@ -41,7 +41,7 @@ class Worth:
     def lines(self) -> tuple[str, ...]:
         """The same in words."""
         figures = () if self.quality is None else _figures(self.quality)
-        name = "R²" if self.quality is None or self.quality.public.log_loss is None else "log-loss explained"
+        name = "R²" if self.quality is None else self.quality.public.share_name
         said = () if self.features is None else self.features.notices
         return (*figures, *(_traded(each, name) for each in self.trade), *said)
 
@@ -58,7 +58,7 @@ def show_plan(
     epsilon = f"ε = {terms.epsilon:g}" if terms.epsilon else f"ε = {_epsilons(scenario)}, each its own"
     lines = (
         f"the study {terms.name!r} is in {place}; its terms are {terms.digest()}",
-        f"  asks for  {epsilon}, δ = {terms.delta:g} for any one record (replace-one)",
+        f"  asks for  {epsilon}, δ = {terms.delta:g} for any one {terms.unit_words} (replace-one)",
         f"  learner   {terms.learner or _NOT_NAMED}; {terms.public.words}",
         f"  rule      {terms.rule}, at most {many(candidates[0].answers, 'answer')} of each owner ({terms.meeting})",
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",
@@ -79,7 +79,8 @@ def candidates_as_html(candidates: Sequence[Candidate], scenario: Scenario, wort
     )
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in _HEADINGS)
     lines = () if worth is None else worth.lines
-    about = "<br>".join(html.escape(line.strip()) for line in (*lines, f"{_title(scenario)}; {scenario.promise}"))
+    promise = scenario.promise_to(candidates[0].setting.terms.unit_words)
+    about = "<br>".join(html.escape(line.strip()) for line in (*lines, f"{_title(scenario)}; {promise}"))
     return f"<p>{about}</p><table><tr>{head}</tr>{rows}</table>"
 
 

@@ -22,6 +22,7 @@ class Prediction(msgspec.Struct):
     ids: list[object] | None = None
     personal: bool = False
     why: list[str] | None = None
+    exposure: str | None = None
 
 
 def as_json(told: Prediction, frame: pl.DataFrame, key: str | None) -> str:
@@ -41,6 +42,8 @@ def sentence(told: Prediction) -> str:
     found = told.accuracy
     if found is None:
         return head
+    if found.deviance is not None:
+        return f"{head}; {found.words}, over {found.records:,} known targets"
     if found.log_loss is not None:
         auc = "" if found.auc is None else f"AUC {found.auc:.3f}, "
         return (
@@ -57,4 +60,5 @@ def sentence(told: Prediction) -> str:
 def notes(told: Prediction) -> list[str]:
     """What could not be read, column by column, and whether the predictions are private."""
     personal = ["the model is personal: no ε covers it or its predictions, and neither must be passed on"]
-    return [*describe_unread(told.unread), *(personal if told.personal else [])]
+    exposure = [told.exposure] if told.exposure else []
+    return [*describe_unread(told.unread), *exposure, *(personal if told.personal else [])]

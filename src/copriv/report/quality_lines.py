@@ -29,6 +29,8 @@ ADVICE: Mapping[ModelKind, str] = {
 
 def headings(metrics: Metrics) -> tuple[str, ...]:
     """Of the figures that there are."""
+    if metrics.deviance is not None:
+        return ("D²", "deviance", "RMSE")
     return ("AUC", "log-loss", "right") if metrics.log_loss is not None else ("R²", "RMSE", "MAE")
 
 
@@ -40,6 +42,8 @@ def cells(metrics: Metrics | None) -> tuple[str, str, str]:
     """
     if metrics is None:
         return "", "", ""
+    if metrics.deviance is not None:
+        return _number(metrics.d2), _short(metrics.deviance), "–" if metrics.rmse is None else _short(metrics.rmse)
     if metrics.log_loss is not None:
         return _number(metrics.auc), _number(metrics.log_loss), _share(metrics.accuracy)
     return _number(metrics.r2), _short(metrics.rmse), _short(metrics.mae)
@@ -47,6 +51,9 @@ def cells(metrics: Metrics | None) -> tuple[str, str, str]:
 
 def baseline(metrics: Metrics) -> tuple[str, tuple[str, str, str]]:
     """What always predicting the same gives."""
+    if metrics.deviance is not None:
+        around = None if metrics.d2 is None or metrics.d2 >= 1 else metrics.deviance / (1 - metrics.d2)
+        return "always the mean", ("0.000", _short(around), _short(metrics.rmse_of_mean))
     if metrics.log_loss is not None:
         return "always the majority", ("0.500", _number(metrics.log_loss_of_share), _share(metrics.majority))
     return "always the mean", ("0.000", _short(metrics.rmse_of_mean), "")

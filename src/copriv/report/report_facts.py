@@ -6,7 +6,7 @@ records. report.html is drawn from this, model.json and privacy.json, and from n
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -42,15 +42,19 @@ class Predicted(msgspec.Struct, frozen=True):
     caveats: tuple[str, ...] = ()
 
 
+Unit: TypeAlias = Literal["target", "log-odds", "logarithm", "share"]
+
+
 class Converging(msgspec.Struct, frozen=True):
     """How far the model still was from the final one: meeting and distance.
 
-    The distance is the root mean square difference of predictions for public rows (in the target's unit, or in
-    log-odds); without public rows, that of the model's numbers as a share of their length.
+    The distance is the root mean square difference of predictions for public rows (in the target's unit, in
+    log-odds, or in logarithms of an expectation); without public rows, that of the model's numbers as a share of
+    their length.
     """
 
     points: list[tuple[int, float]]
-    unit: Literal["target", "log-odds", "share"]
+    unit: Unit
 
 
 class ReportFacts(msgspec.Struct, kw_only=True):

@@ -41,6 +41,7 @@ _PUBLIC_IS_ENOUGH = (
 _UNITS = {
     "target": "in units of the target",
     "log-odds": "in log-odds",
+    "logarithm": "in logarithms of the expectation",
     "share": "as a share of the model's length",
 }
 _LINEAR = 30.0
@@ -170,6 +171,8 @@ def _quality(facts: ReportFacts) -> dict[str, Any]:
         )
     if told is None:
         return page
+    if told.public.deviance is not None:
+        page["quality_words"] += " The error in the target's unit does not follow from ψ (–)."
     if told.public.log_loss is not None:
         page["quality_words"] += " AUC and the share of right labels do not follow from ψ (–)."
     words, same = baseline(told.public)
@@ -236,7 +239,7 @@ def _rest_picture(found: Converging, target: str) -> str:
     points = [(float(number), value) for number, value in found.points]
     values = [value for _, value in points if value > 0]
     logarithmic = bool(values) and max(values) > _LINEAR * min(values)
-    unit = {"target": target, "log-odds": "log-odds", "share": "share"}[found.unit]
+    unit = {"target": target, "log-odds": "log-odds", "logarithm": "logarithm", "share": "share"}[found.unit]
     (first, start), (last, end) = points[0], points[-1]
     description = f"From {start:.3g} after meeting {first:,.0f} to {end:.3g} after meeting {last:,.0f}."
     axes = Axes("Distance from the final model", description, "meeting", f"distance, {unit}", logarithmic)

@@ -65,11 +65,13 @@ class TrainedModel(BaseEstimator):  # type: ignore[misc]
 
 
 class TrainedRegressor(RegressorMixin, TrainedModel):  # type: ignore[misc]
-    """Predicts a number in its own unit."""
+    """Predicts a number in its own unit, or the expectation of a count or an amount."""
 
-    def predict(self, X: Any) -> np.ndarray:  # noqa: ANN401
-        """The target of every row."""
+    def predict(self, X: Any, exposure: Any = 1.0) -> np.ndarray:  # noqa: ANN401
+        """The target of every row; of a count or an amount, for an exposure."""
         target = self.document["dictionary"]["target"]
+        if target["kind"] in ("count", "amount"):
+            return np.asarray(np.asarray(exposure) * target["center"] * np.exp(self.margins(X)))
         return np.asarray(target["center"] + target["scale"] * self.margins(X))
 
 

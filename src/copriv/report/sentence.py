@@ -59,6 +59,8 @@ def is_enough(joint: Metrics, public: Metrics | None) -> bool:
 
 
 def _of(metrics: Metrics) -> str:
+    if metrics.deviance is not None:
+        return f"deviance {metrics.deviance:.4g}" if metrics.d2 is None else f"D² {metrics.d2:.3f}"
     if metrics.log_loss is not None:
         return f"log-loss {metrics.log_loss:.4f}" if metrics.auc is None else f"AUC {metrics.auc:.3f}"
     return f"RMSE {metrics.rmse:.3g}" if metrics.r2 is None else f"R² {metrics.r2:.3f}"

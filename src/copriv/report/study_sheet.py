@@ -10,6 +10,7 @@ from copriv.protocol.terms import Terms
 from copriv.protocol.text import quoted
 from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
+from copriv.records.exposure import Exposure
 from copriv.records.target import Target
 from copriv.report.menu import MADE_FINER, kind_name
 
@@ -49,8 +50,19 @@ def _target(target: Target) -> str:
     if target.kind == "label":
         levels = f", which takes {' and '.join(f'{level:g}' for level in target.levels)}" if target.levels else ""
         return f"a label, positive above {target.center:g}{levels}{_categories(target)}"
+    if target.is_rate:
+        what = "a count from 0" if target.kind == "count" else "an amount above 0"
+        return f"{what}, held up to {target.scale:g}{_exposure(target.given_exposure)}"
     lowest, highest = target.center - target.scale, target.center + target.scale
     return f"held between {lowest:g} and {highest:g}{_categories(target)}"
+
+
+def _exposure(given: Exposure | None) -> str:
+    """What its offset is, if it has one."""
+    if given is None:
+        return ""
+    what = "offset" if given.logarithm else "exposure"
+    return f"; its {what} is {quoted(given.name)}, held within {given.words}, and a record without one says nothing"
 
 
 def _categories(target: Target) -> str:
@@ -65,7 +77,7 @@ def _categories(target: Target) -> str:
 
 def _bounds(terms: Terms) -> str:
     return (
-        f"models within ±{terms.limit:g}, a record's gradient at most {terms.clip:g} long, "
+        f"models within ±{terms.limit:g}, a {terms.unit}'s gradient at most {terms.clip:g} long, "
         f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
         f"±{terms.target_bound:g}"
     )

@@ -23,11 +23,12 @@ from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import Choose, Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
+from copriv.records.people import choose_people
 from copriv.records.table import count_rows, has_header, open_table
-from copriv.records.target import TargetChoice
-from copriv.runtime.events import Note, Progress, Tell, counting
+from copriv.records.target import OF_TARGET, TargetChoice
+from copriv.runtime.events import Note, Progress, Tell, Warned, counting
 from copriv.runtime.local_request import Loading, TrainRequest, loading_of
-from copriv.runtime.local_spec import rule_of, spec_for
+from copriv.runtime.local_spec import largest_epsilon, rule_of, spec_for
 from copriv.vectors import IntArray
 
 SYNTHETIC_OWNERS = 10
@@ -83,7 +84,7 @@ def settle_public_rows(loading: Loading, sources: Sources, intake: Intake) -> in
     """How many of the table's last rows were taken as public: as asked for, or what fits the table."""
     if loading.public_rows is not None:
         return loading.public_rows
-    return 0 if has_public(loading, sources) or intake.public is None else intake.public.records
+    return 0 if has_public(loading, sources) or intake.public is None else intake.public_rows
 
 
 def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
@@ -95,10 +96,11 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     order = shuffled_rows(rows, loading.rows_seed) if rows else None
     public, count = _public_table(loading, sources), counting(tell, "reading records")
     tell(Progress("reading records"))
-    choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
+    choice = TargetChoice.for_loss(loading.loss, name, **{each: getattr(loading, each) for each in OF_TARGET})
     partition = Partition(loading.owner_column, owners, per_owner, loading.min_records)
     header = sources.data is not None or loading.data is None or has_header(loading.data)
-    plan = LoadSpec(choice, partition, _features(loading), _public_rows(loading, sources), loading.skip, header)
+    person = choose_people(loading.person, loading.rows_cap, loading.weigh)
+    plan = LoadSpec(choice, partition, _features(loading), _public_rows(loading, sources), loading.skip, header, person)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     if rows:
@@ -156,6 +158,8 @@ def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
     """What a person should know of how the table was read."""
     for notice in intake.notices:
         tell(Note(notice))
+    if intake.repeated is not None and isinstance(loading, TrainRequest):
+        tell(Warned(intake.repeated.words(largest_epsilon(loading, [owner.name for owner in intake.owners]))))
     if loading.shuffle:
         tell(Note(f"rows shuffled with seed {loading.rows_seed}"))
 
@@ -187,7 +191,7 @@ def shuffled_rows(rows: int, seed: int) -> IntArray:
 
 def _key(loading: Loading) -> bytes:
     """What a reading depends on, the files' state included."""
-    labels = "logistic" if loading.loss == "logistic" else ""
+    labels = loading.loss if loading.loss in {"logistic", "poisson", "gamma"} else ""
     # Features that are left open depend on what is promised, too.
     auto = FeatureSpec.parse(_features(loading)).auto
     plain = _without_keeping(loading) if auto else msgspec.structs.replace(loading_of(loading), loss=labels)
@@ -250,7 +254,7 @@ def _open(
         return sources.data.table
     if loading.data is None:
         raise BadInput("there is no table", remedy="give --data")
-    named = [] if agreed is None else [*agreed.required_columns(), agreed.target.name, loading.owner_column or ""]
+    named = [] if agreed is None else [*agreed.required_columns(), *agreed.target.columns, loading.owner_column or ""]
     names = [name for name in named if name]
     return open_table(loading.data, loading.format(), names=names, tell=count, note=notes.append)
 

@@ -23,6 +23,8 @@ _SETTLED_OTHERWISE = {
     "ordinal": "the study's dictionary says how the target is read",
     "positive_above": "the study's dictionary says how the target is read",
     "positive": "the study's dictionary says how the target is read",
+    "exposure": "the study's dictionary says how the target is read",
+    "offset": "the study's dictionary says how the target is read",
     "public_rows": "all rows of the data are private: the study's public rows lie beside it",
 }
 
@@ -69,7 +71,7 @@ def add_public_rows(intake: Intake, study: Path) -> Intake:
             remedy="put the file beside the study that it was written with, or give --public",
             value=public.parameters,
         )
-    return replace(intake, public=public)
+    return replace(intake, public=public, public_rows=public.rows)
 
 
 def _settled(study: StudyFile) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from copriv.owner.pending import taken, unfinished
 from copriv.owner.registry import Registry
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from copriv.privacy.guarantee import ADJACENCY, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
 from copriv.records.cluster import PLAIN_MACHINE, Machine
@@ -135,7 +135,7 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     enrollment = _enroll(options, invitation, study.terms)
     joining = settle_records(options, tell, ask)
     enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger))
-    joining.require_room(enrollment.guarantee, enrollment.accountant)
+    joining.require_room(enrollment.guarantee, enrollment.accountant, study.terms.unit)
     with options.machine.opened() as resources:
         prepared = prepare(enrollment, study, counting(tell, _READING), resources)
         fit = fit_of(study, prepared.sample)
@@ -176,7 +176,7 @@ def agreement_of(proposal: Proposal, folder: Path, *, approved: bool) -> Agreeme
         records=prepared.sample.records,
         epsilon=enrollment.guarantee.epsilon,
         delta=enrollment.delta,
-        unit=UNIT,
+        unit=terms.unit_words,
         adjacency=ADJACENCY,
         answers=enrollment.answers,
         evaluations=terms.evaluations,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -29,6 +29,9 @@ from copriv.sklearn.rows import LABEL, SIGN, Line, dictionary_of, target_of
 from copriv.sklearn.settings import Settings, read_settings
 from copriv.sklearn.surroundings import earlier_steps, require_ledger, target_transformed
 from copriv.vectors import FloatArray
+
+# The losses with a log link, and the power of the mean that their variance grows with.
+_POWERS = {"poisson": 1, "gamma": 2}
 
 
 class _Consortium(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -161,7 +164,7 @@ class ConsortiumRegressor(RegressorMixin, _Consortium):  # type: ignore[misc]
 
     Attributes:
         coef_: slopes in the units of X.
-        intercept_: predict(X) is X @ coef_ + intercept_.
+        intercept_: predict(X) is X @ coef_ + intercept_; exp of that with the Poisson and the Gamma loss.
         spent_: what the fit cost.
         forecast_: ψ, the relative excess loss, as the public rows foretell it: relative_fitness, interval, caveats; NaN
             without public rows.
@@ -179,30 +182,39 @@ class ConsortiumRegressor(RegressorMixin, _Consortium):  # type: ignore[misc]
     """
 
     def predict(self, X: Given) -> FloatArray:
-        """X @ coef_ + intercept_: in the units of y, and not held within its bounds."""
-        return self._margins(X)
+        """X @ coef_ + intercept_: in the units of y, and not held within its bounds; exp of it with a log link."""
+        return self._predictions(self._margins(X))
+
+    def _predictions(self, margins: FloatArray) -> FloatArray:
+        return margins if self._power is None else np.exp(margins)
 
     def score(self, X: Given, y: Given, sample_weight: Given = None, *, public: bool = False) -> float:
-        """R² on rows that are public, or of a simulation.
+        """R² on rows that are public, or of a simulation; with the Poisson and the Gamma loss, D².
 
         Raises:
             Refusal: the noise is real and the rows are neither `self.public` nor declared public.
         """
         require_public(self, X, y, declared=public)
-        return float(r2_score(y, self._margins(X, scored=True), sample_weight=sample_weight))
+        found = self._predictions(self._margins(X, scored=True))
+        if self._power is None:
+            return float(r2_score(y, found, sample_weight=sample_weight))
+        return float(d2_tweedie_score(y, found, sample_weight=sample_weight, power=self._power))
 
     def _problem(self, X: Given, y: Given, owner: Given, settings: Settings) -> Problem:
         rows, values = self._read(X, y)
         public = public_of(self.public, rows.shape[1], self._names())
         targets = None if public is None else public.numbers()
-        target = target_of(self.bounds)
-        dictionary = dictionary_of(self.bounds, rows.shape[1], targets, target, settings.get("components", 10))
-        loss = require_loss(settings.get("loss", "squared"), ("squared", "huber"))
+        loss = require_loss(settings.get("loss", "squared"), ("squared", "huber", *_POWERS))
+        target = target_of(self.bounds, loss)
+        dictionary = dictionary_of(self.bounds, rows.shape[1], targets, target, settings.get("components", 10), loss)
         owners = owners_of(owner, len(rows))
         return Problem(rows, numbers_of(values), owners, self._names(), targets, dictionary, loss, np.empty(0))
 
     def _take(self, line: Line, problem: Problem) -> None:
-        target = problem.dictionary.target
+        target, self._power = problem.dictionary.target, _POWERS.get(problem.loss)
+        if target.is_rate:
+            self.coef_, self.intercept_ = line.slopes, float(line.start + np.log(target.center))
+            return
         self.coef_ = line.slopes * target.scale
         self.intercept_ = float(line.start * target.scale + target.center)
 

@@ -36,7 +36,7 @@ class Problem:
         names: of the columns, if they have any.
         public: the public rows, if there are any.
         dictionary: how a row becomes a bounded record.
-        loss: squared, huber or logistic.
+        loss: squared, huber, poisson, gamma or logistic.
         classes: the two classes that −1 and +1 stand for; none for a target that is a number.
     """
 

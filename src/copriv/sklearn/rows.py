@@ -42,14 +42,23 @@ class Line:
     fill: FloatArray
 
 
-def target_of(bounds: Given) -> Target | None:
+def target_of(bounds: Given, loss: str = "squared") -> Target | None:
     """The target of agreed bounds (of X, of y): what lies beyond counts as the bound; None if they are not agreed."""
     if bounds is None or _pair(bounds, "bounds")[1] is None:
         return None
     low, high = (_one_a_column(side, 1, "y").item() for side in _pair(bounds[1], "the bounds of y"))
     if not low < high:
         raise BadInput(f"the bounds of y are {low:g} and {high:g}", remedy="give (low, high)", value=bounds[1])
-    return Target(TARGET, "number", center=(low + high) / 2, scale=(high - low) / 2)
+    rate = TargetChoice.for_loss(loss, TARGET).rate
+    if rate is None:
+        return Target(TARGET, "number", center=(low + high) / 2, scale=(high - low) / 2)
+    if low < 0:
+        raise BadInput(
+            f"the bounds of y are {low:g} and {high:g}, and the {loss} loss is for counts or amounts",
+            remedy="give (0, high)",
+            value=bounds[1],
+        )
+    return Target(TARGET, rate, center=(low + high) / 2, scale=high)
 
 
 def dictionary_of(
@@ -58,6 +67,7 @@ def dictionary_of(
     public: tuple[FloatArray, FloatArray] | None,
     target: Target | None,
     components: int,
+    loss: str = "squared",
 ) -> Dictionary:
     """How a row becomes a bounded record: by agreed bounds if there are any, else as the public rows suggest.
 
@@ -67,12 +77,12 @@ def dictionary_of(
         public: rows and targets that are public, if there are any.
         target: how the target is bounded; None to fit that on the public rows.
         components: principal components of the public rows in use.
+        loss: whether the target is a number, or a count or an amount.
     """
-    fitted = (
-        None
-        if public is None
-        else fit_dictionary(_frame(*public), TargetChoice(TARGET), FeatureSpec(codes=components))[0]
-    )
+    fitted = None
+    if public is not None:
+        choice = TargetChoice(TARGET, rate=TargetChoice.for_loss(loss, TARGET).rate)
+        fitted = fit_dictionary(_frame(*public), choice, FeatureSpec(codes=components))[0]
     wanted = fitted.target if target is None and fitted is not None else target
     if bounds is not None and wanted is not None:
         return bounded_dictionary(_pair(bounds, "bounds")[0], columns, wanted)
@@ -106,17 +116,14 @@ def bounded_dictionary(bounds: Given, columns: int, target: Target) -> Dictionar
 
 def sample_of(dictionary: Dictionary, rows: FloatArray, targets: FloatArray) -> Sample:
     """Rows and targets as bounded records; a target that is NaN makes a record that counts and says nothing."""
-    return Sample.of_rows(*dictionary.records_of(_frame(rows, targets)))
+    return dictionary.sample(*dictionary.records_of(_frame(rows, targets)))
 
 
 def intake_of(dictionary: Dictionary, records: Sample, owners: npt.NDArray[np.str_], public: Sample | None) -> Intake:
     """The records of each owner, who is known by a number: names stay with whoever fits."""
     names, codes = np.unique(owners, return_inverse=True)
     samples = tuple(
-        OwnerSample(
-            f"owner {number + 1}",
-            Sample.of_rows(records.columns[:, codes == number].T, records.targets[codes == number]),
-        )
+        OwnerSample(f"owner {number + 1}", records.take(np.flatnonzero(codes == number)))
         for number in range(names.size)
     )
     return Intake(dictionary, public, samples, ())

@@ -27,7 +27,7 @@ class Settings(TypedDict, total=False):
         components: principal components of the public rows in use; 10, or as many as there are.
         horizon: meetings of Algorithm 1; 1,000.
         huber_threshold: of the Huber loss; 0.25.
-        loss: squared or huber for a regressor, logistic or squared for a classifier.
+        loss: squared, huber, poisson or gamma for a regressor, logistic or squared for a classifier.
         regularization: λ; 1e-5.
         rho: the paper's ρ, instead of a step.
         seed: of the schedule and of simulated noise; 0, or None for another one each time.

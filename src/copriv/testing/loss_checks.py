@@ -128,6 +128,15 @@ def record_by_record(bench: LossBench) -> None:
         require(whole.tobytes() == bench.at(what).tobytes(), f"{what.__name__} says something else when asked again")
 
 
+def offsets(bench: LossBench) -> None:
+    """A record with an offset counts as one whose margin is larger by it."""
+    moved = np.linspace(-1, 1, bench.margins.size)
+    there = Sample.of_rows(bench.margins[:, None], bench.targets, moved)
+    for what in (record_values, record_slopes, record_curvatures):
+        wanted = on_records(what, bench.loss, bench.margins + moved, bench.targets)
+        _require_near(what(bench.loss, there, np.ones(1)), wanted, 1e-9, f"{what.__name__} forgets an offset")
+
+
 def clipped(bench: LossBench) -> None:
     """Replacing one record moves the clipped average gradient by at most two clips over the number of records."""
     chance = seeded(4, "rows")
@@ -167,6 +176,7 @@ LOSS_CHECKS: Mapping[str, Callable[[LossBench], None]] = {
         bounds,
         far_away,
         record_by_record,
+        offsets,
         clipped,
         bounded,
     )

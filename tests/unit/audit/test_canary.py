@@ -4,12 +4,24 @@ Noise of owners cannot be seeded. Twins are caught with a margin of many deviati
 stated probability.
 """
 
+import math
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 import pytest
 
 from copriv.audit.canary import audit_canary, log_ratios, place_thresholds
-from copriv.audit.pair import axis, diagonal, make_pair
+from copriv.audit.claim import Claim
+from copriv.audit.pair import Pair, axis, diagonal, make_pair
 from copriv.audit.reference import reference_answer
+from copriv.audit.subject import Subject, make_terms
+from copriv.losses.choose import choose
+from copriv.losses.passes import clipped_average_gradient
+from copriv.losses.sample import Sample
+from copriv.owner.responder import PrivateResponder
+from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.commitment import make_commitment
 
 
 def _ignore(_count):
@@ -80,3 +92,42 @@ class _Simulated:
     def first_answers(self, sample, draws, _advance):
         exact = reference_answer(sample, np.zeros(self.claim.parameters), self.claim.clip, self.claim.norm)
         return self.claim.draw_noise(draws, self._generator) + exact
+
+
+# Target and offset of a partner, of the canary in one table, which cancels it, and in the other; and where that leads.
+LOG_LINKS = {
+    "poisson": ((0.0, 0.0), (1.0, -25.0), (0.0, 25.0), 1.0),
+    "gamma": ((1.0, -math.log(2)), (1.0, 25.0), (1.0, -25.0), -1.0),
+}
+
+
+def _pair_of(claim, loss):
+    """Neighbours for losses with a log link, as in `make_pair`: exact answers are 0, and the whole sensitivity away."""
+    unit = np.ones(claim.parameters) / np.sqrt(claim.parameters)
+    *records, sign = LOG_LINKS[loss]
+    rows = np.zeros((claim.records, claim.parameters))
+    rows[:2] = unit
+    tables = []
+    for canary in records[1:]:
+        targets, offsets = np.zeros((2, claim.records))
+        (targets[0], offsets[0]), (targets[1], offsets[1]) = canary, records[0]
+        tables.append(Sample.of_rows(rows, targets, offsets))
+    shift = sign * claim.change * unit / claim.norm.of(unit)
+    return Pair("of counts", *tables, np.zeros_like(shift), shift)
+
+
+@pytest.mark.parametrize("loss", LOG_LINKS)
+def test_counts_and_amounts_with_offsets_are_protected_as_well(loss, generator):
+    """A clip of 0.5, which every one of these gradients exceeds; at 99.9 %, and without the clip it is caught."""
+    claim = Claim(Guarantee.of(1), 1, clip=0.5, records=100, parameters=10, asks="gradient")
+    terms = msgspec.structs.replace(make_terms(claim), loss=loss)
+    promise = make_commitment(terms, claim.guarantee, records=claim.records, answers=claim.answers)
+    assert promise.clip == claim.clip
+    pair = _pair_of(claim, loss)
+    for table, exact in ((pair.first, 0 * pair.shift), (pair.second, pair.shift)):
+        found = clipped_average_gradient(choose(loss), table, np.zeros(10), claim.clip, claim.norm)
+        assert found == pytest.approx(exact, abs=1e-12)
+    for clip, passes in ((claim.clip, True), (math.inf, False)):
+        subject = Subject(claim, terms, replace(promise, clip=clip), PrivateResponder)
+        verdict = audit_canary(subject, pair, 2000, 0.999, generator, _ignore)[-1]
+        assert verdict.passed == passes

@@ -97,6 +97,7 @@ def cases(draw):
                     *encoder_studies.ENCODED,
                     *hostile_studies.TYPED,
                     *hostile_studies.OTHER_LOSSES,
+                    *hostile_studies.RATES,
                     *hostile_studies.OTHER_TARGETS,
                 ]
             ),

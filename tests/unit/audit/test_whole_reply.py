@@ -24,6 +24,7 @@ from copriv.owner.workspace import OwnerWorkspace
 from copriv.protocol import commitment, terms
 from copriv.protocol.messages import Refusal
 from copriv.protocol.wire import decode_reply, encode
+from copriv.records.target import Target
 from copriv.runtime.events import Note
 from copriv.runtime.owner_log import OwnerLog
 
@@ -249,6 +250,16 @@ def test_an_owner_that_breaks_off_does_not_pass():
 
     [where] = told(replace(HOUSE, state=state), odds=(NO_TARGET,))
     assert where == "an honest study ends early, at serve: TypeError: always the same"
+
+
+def test_an_offset_that_knows_other_records_is_caught(monkeypatch):
+    """Exposures in units of the owner's own mean: one record moves the margins of all."""
+    rates = hostile_studies.RATES[1]
+    zero = next(odd for odd in odd_records.NUMBERS if odd.name == "huge")
+    assert told(HOUSE, rates, odds=(zero,)) == [None]
+    plain = Target.offsets
+    monkeypatch.setattr(Target, "offsets", lambda self, table: plain(self, table) - np.nanmean(plain(self, table)))
+    assert told(HOUSE, rates, odds=(zero,)) == ["a record moves the row of another"]
 
 
 def test_a_line_in_a_log_is_caught():

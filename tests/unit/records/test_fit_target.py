@@ -5,9 +5,10 @@ import polars as pl
 import pytest
 
 from copriv.errors import BadInput, BadTable
+from copriv.records.fit_target import fit_target
 from copriv.records.load import LoadSpec, load_consortium, take_public
 from copriv.records.partition import Partition
-from copriv.records.target import Target, TargetChoice, fit_target
+from copriv.records.target import Target, TargetChoice
 
 ROWS = 120
 
