@@ -14,9 +14,10 @@ import msgspec
 
 from copriv import __version__
 from copriv.errors import BadInput
+from copriv.owner.block_accounts import Account
 from copriv.owner.entries import Answered, Charge, Entry
 from copriv.owner.ledger_opening import DEFAULT_DELTA, total_epsilon
-from copriv.owner.ledger_state import Account, LedgerState
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from copriv.entropy import token
+from copriv.owner.block_accounts import Account
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
@@ -26,7 +27,7 @@ from copriv.owner.declaration import (
 )
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
-from copriv.owner.ledger_state import Account, LedgerState, open_state
+from copriv.owner.ledger_state import LedgerState, open_state
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
