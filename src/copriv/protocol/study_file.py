@@ -20,13 +20,13 @@ from copriv.protocol.terms import Terms
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "study": ("format", "name", "learner", "records", "public_rows", "public_source"),
     "model": ("loss", "threshold", "parameters", "regularization", "limit", "row_norm", "target_bound"),
-    "privacy": ("epsilon", "delta", "answers", "shares", "kinds", "clip"),
+    "privacy": ("epsilon", "delta", "answers", "shares", "kinds", "clip", "unit", "person", "rows_cap", "weigh"),
     "learning": ("rule", "asks", "mechanisms", "horizon", "step", "central"),
     "meetings": ("meeting", "clock"),
     "evaluation": ("evaluations", "evaluation_share", "loss_bound"),
 }
 _HEADER = """# The terms of a copriv study. Learner and owners hold the same file; its hash travels with every message.
-# Unit of privacy: one record. Adjacency: replace one. Every owner promises its own epsilon; the one here is asked for.
+# Unit of privacy: {unit}. Adjacency: replace one. Every owner promises its own epsilon; the one here is asked for.
 """
 
 
@@ -57,7 +57,8 @@ def write_study(study: StudyFile) -> str:
         section: {name: values[name] for name in names if name in values} for section, names in _SECTIONS.items()
     }
     public = {} if study.public is None else {"public": msgspec.to_builtins(study.public)}
-    return _HEADER + "\n" + tomli_w.dumps(sections | public | {"dictionary": msgspec.to_builtins(study.dictionary)})
+    header = _HEADER.format(unit=study.terms.unit_in_words)
+    return header + "\n" + tomli_w.dumps(sections | public | {"dictionary": msgspec.to_builtins(study.dictionary)})
 
 
 def read_study(text: str) -> StudyFile:

@@ -49,6 +49,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "loss_bound": (0, 1e12),
     "records": (0, 10**12),
     "public_rows": (0, 10**12),
+    "rows_cap": (0, 10**6),
 }
 # What a learner may choose from a menu, in this order, and how many shares a menu may have.
 MENU_KINDS = ("gradient", "second_moments")
@@ -57,12 +58,16 @@ MOST_SHARES = 20
 MOST_SQUARED = 1_600
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
+# What is protected as one, in words.
+UNITS: Mapping[str, str] = {"record": "one record", "person": "one person (all of its rows at this owner)"}
 _WORDS = {
     "central": ("proof", "printed"),
     "meeting": ("broadcast", "request"),
     "clock": ("always", "poisson"),
     "asks": ("", "gradient", "moments"),
     "mechanisms": ("", "any", "asked"),
+    "unit": tuple(UNITS),
+    "weigh": ("", "person", "row"),
 }
 
 
@@ -82,7 +87,7 @@ _MEANT: Mapping[str, _Meant] = {
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
 # What terms of earlier versions did not have, left out where it is empty: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds"))
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "person", "rows_cap", "weigh"))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +127,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
             and `answers` is only how many the learner plans to ask for: owners do not count them.
         kinds: likewise what the learner may ask for: gradient, and second_moments if they are on the menu.
+        unit: what is protected as one: a record, or a person with all rows that it has at an owner.
+        person: the column that says whose row it is; empty if the unit is a record.
+        rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
+        weigh: whether people weigh alike, each with the mean of its rows, or rows do, each with 1/rows_cap; empty if the
+            unit is a record.
         format: of the terms.
     """
 
@@ -156,6 +166,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
+    unit: str = "record"
+    person: str = ""
+    rows_cap: int = 0
+    weigh: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -174,6 +188,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         _require_texts(self)
         _require_evaluation(self)
         _require_menu(self)
+        _require_unit(self)
         _require_loss(self.loss)
 
     @property
@@ -205,9 +220,21 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             return _meant(self.rule).asks
         return "moments" if self.asks == "moments" else "gradient"
 
+    @property
+    def unit_in_words(self) -> str:
+        """What is protected as one.
+
+        >>> from copriv.protocol.plain_terms import plain_terms
+        >>> plain_terms(unit="person", person="patient", rows_cap=5, weigh="person").unit_in_words
+        'one person (all of its rows at this owner)'
+        """
+        return UNITS[self.unit]
+
     def spelled(self) -> dict[str, Any]:
         """The values by name, in order, without what goes without saying: what a study file has and what is hashed."""
         values: dict[str, Any] = msgspec.to_builtins(self)
+        if self.unit == "record":
+            del values["unit"]
         return {name: value for name, value in values.items() if value or name not in _UNSAID}
 
     def digest(self) -> str:
@@ -264,7 +291,12 @@ def _require_loss(loss: str) -> None:
 
 def _require_texts(terms: Terms) -> None:
     """People read names, so each is one line of printable text; and nothing but a digest stands for what a file has."""
-    named = {"study": terms.name, "learner": terms.learner, "source of the public rows": terms.public_source}
+    named = {
+        "study": terms.name,
+        "learner": terms.learner,
+        "source of the public rows": terms.public_source,
+        "column of people": terms.person,
+    }
     for what, name in named.items():
         if len(name) > LONGEST_NAME or not is_plain(name):
             raise BadInput(
@@ -304,6 +336,19 @@ def _require_menu(terms: Terms) -> None:
             f"second moments on the menu, of models of {terms.parameters:,} numbers",
             remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",
             value=terms.parameters,
+        )
+
+
+def _require_unit(terms: Terms) -> None:
+    """People have a column, a cap and a weight; records have none of them."""
+    said = (terms.person != "", terms.rows_cap > 0, terms.weigh != "")
+    if any(said) if terms.unit == "record" else not all(said):
+        raise BadInput(
+            f"the unit of the terms is one {terms.unit}, with the column {plain(terms.person)!r}, at most "
+            f"{terms.rows_cap} rows and the weight {terms.weigh!r}",
+            remedy="of a person give person (a column), rows_cap (at least 1) and weigh (person or row); of a record, "
+            "none of them",
+            value=terms.unit,
         )
 
 

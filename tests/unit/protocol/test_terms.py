@@ -128,3 +128,29 @@ def test_a_rule_from_outside_says_what_it_asks_for():
 
 def test_terms_follow_the_rule_when_it_is_replaced():
     assert msgspec.structs.replace(plain_terms(asks="gradient"), rule="statistics").kind == "moments"
+
+
+PERSON = {"unit": "person", "person": "patient", "rows_cap": 5, "weigh": "person"}
+
+
+def test_terms_of_records_say_nothing_of_people_and_keep_their_digest():
+    assert not {"unit", "person", "rows_cap", "weigh"} & set(plain_terms().spelled())
+    assert plain_terms(unit="record").digest() == plain_terms().digest()
+
+
+def test_terms_of_people_have_a_digest_of_their_own_and_come_back_from_a_file():
+    terms = plain_terms(**PERSON, dictionary=dictionary_digest({"columns": []}))
+    study = StudyFile(terms, {"columns": []})
+    assert read_study(write_study(study)) == study
+    assert "Unit of privacy: one person (all of its rows at this owner)." in write_study(study)
+    others = [
+        terms,
+        *(msgspec.structs.replace(terms, **one) for one in ({"weigh": "row"}, {"rows_cap": 6}, {"person": "pupil"})),
+    ]
+    assert len({each.digest() for each in others}) == 4
+
+
+@pytest.mark.parametrize("missing", ["person", "rows_cap", "weigh", "unit"])
+def test_half_a_unit_is_refused(missing):
+    with pytest.raises(BadInput, match="unit of the terms"):
+        plain_terms(**{name: value for name, value in PERSON.items() if name != missing})
