@@ -23,6 +23,7 @@ from copriv.owner.block_accounts import (
     BlockAccount,
     Blocks,
     missing_budget,
+    named,
     require_arrival,
     require_block,
     require_policy,
@@ -216,9 +217,9 @@ class LedgerState:
             at: when.
         """
         require_signature(signed_off_by)
-        if len(self.blocks) > 1:
+        if named(self.blocks):
             raise LedgerRefusal(
-                f"these records arrived in {len(self.blocks)} blocks, and a version would replace them all",
+                "these records arrived in blocks, and a version would replace them all",
                 remedy="append what is new as a block: copriv owner append; a block that has arrived stays as it is",
                 value=len(self.blocks),
             )

@@ -17,6 +17,7 @@ import polars as pl
 from copriv.errors import BadTable
 from copriv.losses.records import Records
 from copriv.losses.sample import Sample
+from copriv.records.block_files import BlockFile, open_block_files
 from copriv.records.dictionary import Dictionary
 from copriv.records.file_format import FileFormat
 from copriv.records.folder import files_of
@@ -24,7 +25,7 @@ from copriv.records.ranges import require_name
 from copriv.records.resources import Resources
 from copriv.records.source import Stamps, stamp
 from copriv.records.streamed import Part, StreamedRecords, survey_stretch
-from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, open_tables, require_columns
+from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, require_columns
 from copriv.records.unread import describe_unseen
 
 Tell = Callable[[int, int], None]
@@ -67,7 +68,7 @@ def load_owner(
 
 
 def open_owner_records(
-    path: Path,
+    path: Path | Sequence[BlockFile],
     form: FileFormat,
     dictionary: Dictionary,
     resources: Resources,
@@ -79,7 +80,7 @@ def open_owner_records(
     """Read and reduce a file, or a folder of files; what does not fit in memory is read again for every pass.
 
     Args:
-        path: the file or folder.
+        path: the file or folder; or several, each with what is read of it and how it is written.
         form: how it is written.
         dictionary: the study's.
         resources: how much memory there is, and who helps.
@@ -87,10 +88,12 @@ def open_owner_records(
         tell: is told how many rows of how many are read, now and in every later pass.
         note: is told what a person should know about a file.
     """
-    _require_streamable(path, form, resources)
-    stamps = stamp(path)
+    files = [BlockFile(path, form)] if isinstance(path, Path) else path
+    for file in files:
+        _require_streamable(file.path, file.form, resources)
+    stamps = stamp(*(file.path for file in files))
     names = [target or dictionary.target.name, *dictionary.required_columns()]
-    parts = _count(open_tables(path, form, names=names, tell=tell, note=note), dictionary, target)
+    parts = _count(open_block_files(files, names, tell, note), dictionary, target)
     batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
     if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
         sample, unseen = _reduce(parts, dictionary, batch_rows, tell)

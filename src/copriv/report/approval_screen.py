@@ -88,6 +88,7 @@ def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:
     called = "as the study calls it" if enrollment.target is None else quoted(enrollment.target)
     return [
         ("your records", plain(enrollment.data, _LONGEST_PATH)),
+        *([("blocks that are read", plain(", ".join(enrollment.blocks), 2000))] if enrollment.blocks else []),
         ("their file is written", plain(enrollment.form.words)),
         ("their number", f"{records:,}; this number becomes public"),
         ("your target", called),
