@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
 
-from copriv.owner.block_accounts import BlockAccount, worst_accounts
+from copriv.owner.block_accounts import BlockAccount
 from copriv.owner.entries import Block, Renewed
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
+from copriv.owner.reading import narrowed
 from copriv.privacy.guarantee import NANO
 from copriv.protocol.text import plain
 
@@ -53,8 +53,7 @@ def block_lines(blocks: Sequence[BlockShown]) -> Iterator[str]:
 
 
 def _shown(state: LedgerState, block: BlockAccount, arrival: Block) -> BlockShown:
-    alone = {arrival.name: block}
-    spent = total_epsilon(replace(state, blocks=alone, accounts=worst_accounts(alone, state.budgets)))
+    spent = total_epsilon(narrowed(state, (arrival.name,)))
     declared = not any(account.open for account in state.accounts.values())
     unit = "person" if arrival.person else "record"
     return BlockShown(

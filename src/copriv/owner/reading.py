@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ import polars as pl
 
 from copriv.errors import BadInput, LedgerRefusal, RecordsChanged
 from copriv.owner.arrival import require_key
-from copriv.owner.block_accounts import named, payable, require_block
+from copriv.owner.block_accounts import named, payable, require_block, worst_accounts
 from copriv.owner.entries import Block
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState, keyed
@@ -58,6 +59,23 @@ def choose_reading(state: LedgerState, price: Amount, only: Sequence[str] = ()) 
             value=unable[0] if unable else price.nano,
         )
     return Reading(chosen, tuple(state.blocks)[-1])
+
+
+def block_of_file(state: LedgerState, dataset: str) -> tuple[str, ...]:
+    """The block whose rows are those of a file, by its SHA-256; none if rows of other blocks may be in it.
+
+    Where people are counted, whoever returns has rows in a file of another block: then all blocks are read.
+    """
+    found = keyed(state.salt, dataset)
+    return tuple(block.name for block in _arrivals(state) if block.dataset == found and not block.person)
+
+
+def narrowed(state: LedgerState, blocks: tuple[str, ...]) -> LedgerState:
+    """A state as far as some blocks are concerned; all of it if none is named."""
+    if not blocks:
+        return state
+    chosen = {name: state.blocks[name] for name in blocks}
+    return replace(state, blocks=chosen, accounts=worst_accounts(chosen, state.budgets))
 
 
 def require_unit(state: LedgerState, terms: Terms) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from copriv.owner.arrival import Arrival, append_block
-from copriv.owner.block_accounts import require_block, worst_accounts
+from copriv.owner.block_accounts import require_block
 from copriv.owner.declaration import declare_epoch
 from copriv.owner.entries import Expired, Renewed
 from copriv.owner.ledger_state import LedgerState
+from copriv.owner.reading import narrowed
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace
@@ -65,9 +66,8 @@ def renew_block(ledger: Path, block: str, epsilon: str, by: str, why: str) -> Le
     """Give a block a larger budget, in all, signed by a person with a reason. What it has spent stays spent."""
     with closing(SqliteLedger(ledger)) as opened:
         state = opened.state()
-        one = {block: require_block(state.blocks, block)}
-        alone = replace(state, blocks=one, accounts=worst_accounts(one, state.budgets))
-        declared = declare_epoch(alone, Guarantee.of(epsilon, state.guarantee.delta), None)
+        require_block(state.blocks, block)
+        declared = declare_epoch(narrowed(state, (block,)), Guarantee.of(epsilon, state.guarantee.delta), None)
         guarantee = declared.guarantee
         opened.change_block(Renewed(block, guarantee.nano_epsilon, guarantee.delta, dict(declared.budgets), by, why))
         return opened.state()
