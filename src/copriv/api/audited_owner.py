@@ -74,7 +74,7 @@ def state_study(study: StudyFile, hello: Hello, replies: Sequence[Reply]) -> byt
     )
     figures = joint_figures(run)
     owners = [owner_statement(spent, commitment) for spent in figures.spent]
-    heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public)
+    heading = Heading(study.terms.name, study.terms.learner, "today", study.terms.public, study.terms.people)
     return msgspec.json.encode([figures, make_statement(heading, study.terms.digest(), "secure", owners, [])])
 
 

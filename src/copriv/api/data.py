@@ -85,7 +85,7 @@ def read(
         public: public rows in a table of their own: they fit the features, the clip and the step, and nobody in them
             is protected. Without, the last rows of `source` are public.
         **reading: see `Reading`: skip, features, public_rows, shuffle, seed, ordinal, positive_above, dictionary,
-            min_records, records_per_owner.
+            min_records, records_per_owner, person, rows_cap, weigh.
 
     Raises:
         BadInput: a setting is not known, or there is no such file.

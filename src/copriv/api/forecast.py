@@ -262,6 +262,7 @@ def _told(known: PublicStudy, scenario: Scenario, expected: Expected) -> tuple[C
         ],
         elsewhere=found.elsewhere,
         quality=expected.quality,
+        unit=candidate.setting.terms.unit_words,
     )
     return candidate, told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import polars as pl
 
@@ -31,12 +31,14 @@ from copriv.planning.training_spec import RuleChoice, TrainingSpec, require_sens
 from copriv.protocol.public_summary import PublicSummary, summarise
 from copriv.protocol.study_file import read_study
 from copriv.protocol.terms import Terms
+from copriv.protocol.unit import PersonUnit
 from copriv.records.dictionary import ROW_NORM, Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.file_format import FileFormat, parse_format
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import collect_public, load_public
 from copriv.records.load_notices import about_public
+from copriv.records.people import PersonChoice, choose_people
 from copriv.records.table import open_table, require_columns
 from copriv.records.target import TargetChoice
 from copriv.rules.paper import CentralStep
@@ -58,6 +60,9 @@ class PlanSettings(TypedDict, total=False):
         seed: of simulated runs on public rows (0).
         study: a study.toml whose features and terms are agreed.
         encoding, delimiter, decimal, dates: how files are written, where names and headers do not tell.
+        person: the column that says whose a row is, if a person is protected as one; public rows may have it, too.
+        rows_cap: the most rows of a person that count.
+        weigh: person (the default: people weigh alike) or row.
     """
 
     skip: Sequence[str]
@@ -82,11 +87,15 @@ class PlanSettings(TypedDict, total=False):
     delimiter: str | None
     decimal: str | None
     dates: str | None
+    person: str | None
+    rows_cap: int | None
+    weigh: Literal["person", "row"] | None
 
 
 _ELSEWHERE = {"huber_threshold": "threshold", "box": "limit"}
 _OF_FILES = ("encoding", "delimiter", "decimal", "dates")
-_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study", *_OF_FILES)
+_OF_PEOPLE = ("person", "rows_cap", "weigh")
+_OF_READING = ("skip", "features", "ordinal", "positive_above", "positive", "study", *_OF_FILES, *_OF_PEOPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,11 @@ class PublicStudy:
     def ready(self) -> PublicStudy:
         """The same with the public model cross-validated once, for whoever asks about one scenario after another."""
         return self if are_too_few(self.evidence.sample) else replace(self, figures=self._public_figures())
+
+    @property
+    def person(self) -> PersonUnit | None:
+        """Who is protected, if a record is a person."""
+        return self.spec.person if self.agreed is None else self.agreed.people
 
     @property
     def study(self) -> Study:
@@ -172,7 +186,8 @@ def read_public(
     above = settings.get("positive_above")
     labels, positive = spec.loss == "logistic", settings.get("positive")
     choice = TargetChoice(target, settings.get("ordinal", False), above, labels, positive)
-    rows = collect_public(table, choice, skip=skip)
+    rows = collect_public(table, choice, skip=skip, person=people_of(settings))
+    spec = replace(spec, person=rows.person)
     wanted = FeatureSpec.parse(features_for(settings.get("features"), spec.meant_rule))
     found, contest = None, None
     if wanted.auto and scenario is not None:
@@ -204,6 +219,11 @@ def spec_of(settings: PlanSettings) -> TrainingSpec:
             value=settings["positive_above"],
         )
     return spec
+
+
+def people_of(settings: PlanSettings) -> PersonChoice | None:
+    """Who is protected, if a record is a person."""
+    return choose_people(settings.get("person"), settings.get("rows_cap"), settings.get("weigh"))
 
 
 def format_of(settings: PlanSettings) -> FileFormat:
@@ -243,14 +263,21 @@ def _read_under_study(public: Table, target: str | None, settings: PlanSettings,
     file = read_study(path.read_text(encoding="utf-8"))
     dictionary = Dictionary.from_study(file.dictionary)
     _require_agreement(file.terms, dictionary, settings, target)
-    sample = _rows_of_study(public, path, dictionary, settings)
+    sample = _rows_of_study(public, path, _HowRead(dictionary, file.terms.people), settings)
     return PublicStudy(dictionary, evidence_for(file.terms, sample), spec, file.terms, ())
 
 
-def _rows_of_study(public: Table, study: Path, dictionary: Dictionary, settings: PlanSettings) -> Sample:
+class _HowRead(NamedTuple):
+    """How the rows of a study become records."""
+
+    dictionary: Dictionary
+    person: PersonUnit | None
+
+
+def _rows_of_study(public: Table, study: Path, how: _HowRead, settings: PlanSettings) -> Sample:
     """The given rows, or those that were kept beside the study file."""
     if public is not None:
-        return load_public(open_public(public, settings), dictionary)
+        return load_public(open_public(public, settings), *how)
     kept = public_rows_beside(study)
     if not kept.is_file():
         raise BadInput(f"no public rows, and no {kept} beside the study", remedy="give public rows", value=str(kept))

@@ -39,7 +39,10 @@ class Reading(TypedDict, total=False):
         encoding, delimiter, decimal, dates: how files are written, where their names and headers do not tell.
         dictionary: features as a study.toml or a model.json has them.
         min_records: leave out owners with fewer records.
-        records_per_owner: rows of each block, or the most rows of a named owner.
+        records_per_owner: records of each block, or the most records of a named owner.
+        person: the column that says whose a row is: a person is protected as one, with all rows at an owner.
+        rows_cap: the most rows of a person that count.
+        weigh: person (the default: people weigh alike) or row.
     """
 
     skip: Sequence[str]
@@ -57,6 +60,9 @@ class Reading(TypedDict, total=False):
     dictionary: Place
     min_records: int
     records_per_owner: int
+    person: str | None
+    rows_cap: int | None
+    weigh: Literal["person", "row"] | None
 
 
 class TrainSettings(TypedDict, total=False):

@@ -22,7 +22,9 @@ from copriv.planning.at_home import AtHome, HomeAdvice, HomeAdviser
 from copriv.planning.break_even import BreakEven, break_even
 from copriv.planning.candidate import Candidate
 from copriv.planning.scenario import Scenario
+from copriv.privacy.guarantee import UNITS
 from copriv.records.load_owner import load_owner
+from copriv.records.people import count_people
 from copriv.records.table import count_rows
 from copriv.report.advice import VerdictTold, explain
 
@@ -136,7 +138,7 @@ def verdict(
     require_known(settings, PlanSettings, "verdict")
     known = read_public(public, target, settings, scenario)
     _require_rows(known)
-    own = load_owner(as_lazy(mine, format_of(settings)), known.dictionary, tell=tell).sample
+    own = load_owner(as_lazy(mine, format_of(settings)), known.dictionary, person=known.person, tell=tell).sample
     judged = own.usable()
     joined = _joined(scenario, judged.records, own.records)
     adviser = Adviser(known.evidence, known.spec, known.study)
@@ -147,12 +149,20 @@ def verdict(
     found = by_home.judge(model, joined)
     turning = break_even(by_home, model, joined)
     told = _tell(found, turning, joined, (model, own.records, fit))
+    told.unit = UNITS["record" if known.person is None else "person"]
     told.caveats.extend(() if known.choice is None else known.choice.notices)
     return Verdict(joined, adviser.joint(joined), found.psi, turning, told, fit, found)
 
 
 def consortium(
-    mine: Table, owners: int | None, epsilon: str, delta: float, *, records: str | None, others: str | None
+    mine: Table,
+    owners: int | None,
+    epsilon: str,
+    delta: float,
+    *,
+    records: str | None,
+    others: str | None,
+    person: str | None = None,
 ) -> Scenario:
     """This owner and others of the sizes that are told; of its own size where none are. Whoever asks comes first."""
     if owners is not None and owners < 2:
@@ -161,7 +171,7 @@ def consortium(
         raise BadInput("--records and --others", remedy="give one of them", value=others)
     if records is not None:
         return Scenario.parse(owners, records, epsilon, delta)
-    own = str(count_rows(as_lazy(mine)))
+    own = str(count_rows(as_lazy(mine)) if person is None else count_people(as_lazy(mine), person))
     if others is None:
         return Scenario.parse(owners, own, epsilon, delta)
     sizes = [part.strip().replace("_", "") for part in others.split(",")]

@@ -19,6 +19,7 @@ _LOSSES = "squared|huber|logistic|..."
 RULES = "auto|newton|statistics|averaged|paper|..."
 CentralName = Literal["proof", "printed"]
 AccountantName = Literal["pld", "zcdp"]
+WeighName = Literal["person", "row"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,13 @@ class Reading:
     ] = None
     features: Annotated[
         str | None, option("--features", DATA, "How many, or which: 10, pls:10+score, all … (default: auto)", "N|SPEC")
+    ] = None
+    person: Annotated[
+        str | None, option("--person", PRIVACY, "Protect people, not rows: the column that says whose a row is.")
+    ] = None
+    rows_cap: Annotated[int | None, option("--rows-cap", PRIVACY, "The most rows of a person that count.")] = None
+    weigh: Annotated[
+        WeighName | None, option("--weigh", PRIVACY, "What weighs alike: every person (default), or every row.")
     ] = None
 
 

@@ -52,7 +52,11 @@ def verdict(options: VerdictOptions, given: tuple[str, ...]) -> None:
     from copriv.report.progress import bar
 
     settings = groups.typed(options, given, PlanSettings)
-    sizes = {"records": options.records if "records" in given else None, "others": options.others}
+    sizes = {
+        "records": options.records if "records" in given else None,
+        "others": options.others,
+        "person": options.person,
+    }
     with bar(Console(stderr=True), "judging at home, on the public rows") as tell:
         who = api.consortium(options.data, options.owners, options.epsilon, options.delta, **sizes)
         found = api.verdict(options.data, options.public, who, target=options.target, tell=tell, **settings)

@@ -20,7 +20,7 @@ from copriv.dashboard.meetings import ANSWER, Meetings
 from copriv.learner.public_rows import read_sample
 from copriv.learner.roster import Roster, meetings_of
 from copriv.losses.sample import Sample
-from copriv.privacy.guarantee import NANO, Guarantee
+from copriv.privacy.guarantee import NANO, UNIT, Guarantee
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
@@ -31,7 +31,7 @@ from copriv.runtime.events import Predicted
 from copriv.runtime.learner_board import State, at_work, read_state
 from copriv.runtime.learner_status import as_left, certificates_of, place_of
 from copriv.transport.learner_workspace import LearnerWorkspace
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray
 
 MOST_EVENTS = 200
 _MOST_POINTS = 400
@@ -212,6 +212,7 @@ def _about(terms: Terms | None, meetings: Meetings, rows: list[OwnerRow], asked:
         epsilon=None if terms is None else terms.epsilon,
         delta=None if terms is None else terms.delta,
         weakness=None if terms is None else weakness_of(terms.epsilon, terms.delta),
+        unit=UNIT if terms is None else terms.unit_words,
         owners=chosen[(page - 1) * asked.per : page * asked.per],
         matching=len(chosen),
         page=page,
@@ -271,7 +272,7 @@ def _public_rows(path: Path) -> Sample | None:
     if public.records <= _MOST_PUBLIC_ROWS:
         return public
     chosen = np.linspace(0, public.records - 1, _MOST_PUBLIC_ROWS).astype(int)
-    return Sample(read_only(public.columns[:, chosen]), read_only(public.targets[chosen]))
+    return public.take(chosen)
 
 
 def _predicted(event: Mapping[str, Any]) -> Predicted | None:

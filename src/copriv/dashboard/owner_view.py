@@ -189,6 +189,7 @@ class OwnerView:
             contact=home.last_contact(),
             certificates=_days(home),
             weakness=book_weakness(book),
+            unit=terms.unit_words,
             model=(home.folder / "model.json").is_file(),
             fit=self._fit,
             blocks=show_blocks(book),

@@ -201,7 +201,8 @@ def clipped_moments(evidence: PublicEvidence, body: Body, clips: Sequence[float]
     """What public rows tell under these clips into a body; without any, under a ladder of them."""
     sample, objective = evidence.sample, evidence.objective
     hessian = objective.curvature(sample, evidence.start)
-    gradients = np.asarray(sample.columns * left_out_slopes(objective, sample, evidence.start, hessian))
+    slopes = left_out_slopes(objective, sample, evidence.start, hessian)
+    gradients = sample.by_record(sample.columns * slopes)
     lengths = body.lengths(gradients)
     curvature, directions = np.linalg.eigh(hessian)
     roots = np.sqrt(np.maximum(curvature, _SINGULAR * curvature[-1]))

@@ -208,7 +208,7 @@ def _of_statistics(rule: StatisticsRule, state: StatisticsState, public: Sample)
         one[place] = 1.0
         bend, pull = unpack_moments(one, rule.parameters, rule.norm)
         moved[:, place], one[place] = pull - bend @ theta, 0.0
-    gradients = public.columns * (public.targets - theta @ public.columns)
+    gradients = public.by_record(public.columns * (public.targets - theta @ public.columns))
     inverse = np.linalg.inv(whole)
     spread = covariance(gradients, gradients) / records
     by_noise = variance * inverse @ moved @ moved.T @ inverse

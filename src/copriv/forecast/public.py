@@ -19,7 +19,7 @@ from copriv.errors import BadInput
 from copriv.forecast.spectrum import Spectrum
 from copriv.losses.loss import Loss
 from copriv.losses.optimum import minimise_freely
-from copriv.losses.passes import average_curvature, average_gradient, average_value, record_slopes
+from copriv.losses.passes import average_curvature, average_gradient, average_value, gradient_lengths, record_slopes
 from copriv.losses.quadratic import SufficientStatistics
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
@@ -64,7 +64,7 @@ class PublicView:
             model = minimise_freely(loss, regularization, sample)
             statistics = _parabola(loss, sample, model)
         eigenvalues = np.linalg.eigvalsh(statistics.curvature)
-        gradients = sample.columns * record_slopes(loss, sample, model)
+        gradients = sample.by_record(sample.columns * record_slopes(loss, sample, model))
         covariance = gradients @ gradients.T / (sample.records - sample.parameters)
         singular = int(np.sum(eigenvalues < _SINGULAR * eigenvalues[-1]))
         return cls(sample, statistics, covariance, model, regularization, singular, loss)
@@ -130,12 +130,12 @@ class PublicView:
 
         The larger of that at the beginning of training and that at the public model.
         """
-        lengths = np.linalg.norm(self.sample.columns, ord=norm.value, axis=0)
-        strayed = np.sum(self.sample.columns * (variance @ self.sample.columns), axis=0)
+        columns = self.sample.columns
+        strayed = np.sum(columns * (variance @ columns), axis=0)
         lost = 0.0
         for theta in (np.zeros_like(self.model), self.model):
-            residuals = np.sqrt((theta @ self.sample.columns - self.sample.targets) ** 2 + strayed)
-            gradients = 2 * residuals * lengths
+            missed = theta @ columns - self.sample.targets
+            gradients = gradient_lengths(self.sample, 2 * np.copysign(np.sqrt(missed**2 + strayed), missed), norm)
             lost = max(lost, float(np.sum(np.maximum(gradients - clip, 0)) / max(np.sum(gradients), math.ulp(1.0))))
         return lost
 
@@ -169,5 +169,4 @@ def leave_out(sample: Sample, groups: int) -> Iterator[Sample]:
     """The public rows without every so-manieth, once for each group: what a jackknife goes through, one at a time."""
     place = np.arange(sample.records) % groups
     for group in range(groups):
-        rows = np.flatnonzero(place != group)
-        yield Sample(np.ascontiguousarray(sample.columns[:, rows]), sample.targets[rows])
+        yield sample.take(np.flatnonzero(place != group))

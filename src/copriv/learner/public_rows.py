@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from copriv.errors import BadInput
+from copriv.losses.people import People
 from copriv.losses.sample import Sample
+from copriv.vectors import read_only
 
 
 def write_sample(sample: Sample) -> bytes:
@@ -20,7 +22,11 @@ def write_sample(sample: Sample) -> bytes:
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
     """
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, columns=sample.columns, targets=sample.targets)
+    columns, targets, people = sample.columns, sample.targets, sample.people
+    if people is None:
+        np.savez_compressed(buffer, columns=columns, targets=targets)
+    else:
+        np.savez_compressed(buffer, columns=columns, targets=targets, starts=people.starts, weights=people.weights)
     return buffer.getvalue()
 
 
@@ -28,7 +34,8 @@ def read_sample(data: bytes) -> Sample:
     """Read a sample, or say that this is none."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-            return Sample.of_rows(kept["columns"].T, kept["targets"])
+            people = People(kept["starts"], kept["weights"]) if "starts" in kept else None
+            return Sample(read_only(kept["columns"]), read_only(kept["targets"]), people)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
         raise BadInput("these are not the public rows of a study", remedy="draft the study again") from problem
 

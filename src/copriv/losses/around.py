@@ -16,7 +16,7 @@ from copriv.losses.loss import Loss
 from copriv.losses.passes import average_curvature, average_gradient, record_values
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.vectors import FloatArray, read_only
+from copriv.vectors import FloatArray
 
 # Of the mean curvature.
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -53,8 +53,9 @@ class Parabola:
         """One pass over the records."""
         scales = 1 / np.sqrt(_weights(sample))
         columns = sample.columns * scales[:, None]
-        values, vectors = np.linalg.eigh(2 * columns @ columns.T / sample.records)
-        offset = vectors.T @ (2 * columns @ sample.targets / sample.records)
+        counted = columns if sample.people is None else columns * sample.people.weights
+        values, vectors = np.linalg.eigh(2 * counted @ columns.T / sample.records)
+        offset = vectors.T @ (2 * counted @ sample.targets / sample.records)
         return cls(np.maximum(values, 0.0), vectors, offset, scales, _mean_square(sample))
 
     def minimisers(self, centre: FloatArray) -> FloatArray:
@@ -101,9 +102,8 @@ class _Ridge:
 
     def value(self, loss: Loss, sample: Sample, theta: FloatArray) -> float:
         """The average loss with this ridge."""
-        margins = Sample(read_only((theta @ sample.columns)[None, :]), sample.targets)
-        values = record_values(loss, margins, np.ones(1))
-        return float(values.mean()) + float(self.pull @ (theta - self.centre) ** 2) / 2
+        margins = sample.with_columns((theta @ sample.columns)[None, :])
+        return sample.mean(record_values(loss, margins, np.ones(1))) + float(self.pull @ (theta - self.centre) ** 2) / 2
 
     def slope(self, loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
         """The gradient of that."""
@@ -162,4 +162,6 @@ def _weights(sample: Sample) -> FloatArray:
 
 def _mean_square(sample: Sample) -> float:
     """The mean curvature of the squared loss; 1 if all records are zeros."""
-    return float(2 * np.mean(np.square(sample.columns))) or 1.0
+    if sample.people is None:
+        return float(2 * np.mean(np.square(sample.columns))) or 1.0
+    return float(2 * sample.mean(np.mean(np.square(sample.columns), axis=0))) or 1.0

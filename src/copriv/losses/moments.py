@@ -10,6 +10,7 @@ Second moments alone are the average of xxᵀ, packed the same way: p(p + 1)/2 n
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -109,9 +110,8 @@ def _block_moments(sample: Sample) -> FloatArray:
     """The same, and Σ xy behind it."""
     pairs = second_moment_count(sample.parameters)
     rows = _block_rows(sample, moment_count(sample.parameters))
-    for row, first in enumerate(range(0, sample.records, BLOCK)):
-        block = np.ascontiguousarray(sample.columns[:, first : first + BLOCK])
-        rows[row, pairs:] = block @ sample.targets[first : first + BLOCK]
+    for row, (counted, _, targets) in enumerate(_blocks(sample)):
+        rows[row, pairs:] = counted @ targets
     return rows
 
 
@@ -120,12 +120,21 @@ def _block_rows(sample: Sample, numbers: int) -> FloatArray:
     p = sample.parameters
     pairs, above = second_moment_count(p), np.triu_indices(p, 1)
     rows = np.empty((-(-sample.records // BLOCK), numbers))
-    for row, first in enumerate(range(0, sample.records, BLOCK)):
-        block = np.ascontiguousarray(sample.columns[:, first : first + BLOCK])
-        matrix = block @ block.T
+    for row, (counted, block, _) in enumerate(_blocks(sample)):
+        matrix = counted @ block.T
         rows[row, :p] = np.diag(matrix)
         rows[row, p:pairs] = matrix[above]
     return rows
+
+
+def _blocks(sample: Sample) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Of every block of records: features times what each row counts, features, and targets."""
+    people = sample.people
+    for first in range(0, sample.records, BLOCK):
+        last = min(first + BLOCK, sample.records)
+        here = slice(first, last) if people is None else slice(people.starts[first], people.starts[last])
+        block = np.ascontiguousarray(sample.columns[:, here])
+        yield block if people is None else block * people.weights[here], block, sample.targets[here]
 
 
 def _unpack_matrix(vector: FloatArray, parameters: int, norm: Norm) -> FloatArray:

@@ -21,6 +21,7 @@ from copriv.losses import huber, logistic, outside_passes, squared
 from copriv.losses.blocks import average_rows, fold_block, hold, hold_block, margin_of, measure_block, says_something
 from copriv.losses.loss import Loss
 from copriv.losses.outside import OutsideLoss
+from copriv.losses.people_passes import people_gradients, people_values
 from copriv.losses.records import Records, add_up
 from copriv.losses.sample import Sample
 from copriv.vectors import BLOCK, CORES, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
@@ -34,8 +35,8 @@ _SQUARED_CURVATURE = squared.SquaredLoss.curvature_bound
 def average_value(loss: Loss, sample: Sample, theta: FloatArray) -> float:
     """(1/n) Σ ℓ(θᵀx, y)."""
     _prepare(sample, theta)
-    if isinstance(loss, OutsideLoss):
-        return float(outside_passes.values(loss, sample, theta).mean())
+    if isinstance(loss, OutsideLoss) or sample.people is not None:
+        return sample.mean(record_values(loss, sample, theta))
     return float(_value_sum(loss.code, loss.threshold, sample.columns, sample.targets, theta) / sample.records)
 
 
@@ -51,7 +52,7 @@ def bounded_average_value(loss: Loss, records: Records, theta: FloatArray, bound
 
 
 def record_values(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
-    """ℓ(θᵀx, y) of every record: what two models are compared by, at home."""
+    """ℓ(θᵀx, y) of every row: what two models are compared by, at home."""
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.values(loss, sample, theta)
@@ -66,7 +67,8 @@ def average_gradient(loss: Loss, records: Records, theta: FloatArray) -> FloatAr
 def clipped_average_gradient(loss: Loss, records: Records, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖): each record's own gradient is clipped, in the mechanism's norm.
 
-    A record whose gradient is not finite, or whose length is beyond 1e±290, counts as a zero gradient.
+    Where a record is a person, its gradient is that of all its rows together, and is clipped as one. A record whose
+    gradient is not finite, or whose length is beyond 1e±290, counts as a zero gradient.
     """
     _require_fit(records, theta)
     if not clip > 0:
@@ -77,6 +79,9 @@ def clipped_average_gradient(loss: Loss, records: Records, theta: FloatArray, cl
 def clipped_block_gradients(loss: Loss, theta: FloatArray, clip: float, norm: Norm, sample: Sample) -> FloatArray:
     """The sum of clipped gradients of every block of a stretch, one block a row."""
     _prepare(sample, theta)
+    if sample.people is not None:
+        slopes = record_slopes(loss, sample, theta) * sample.people.weights
+        return people_gradients(sample.columns, slopes, sample.people.starts, clip, norm.value)
     if isinstance(loss, OutsideLoss):
         return outside_passes.clipped_blocks(loss, sample, theta, clip, norm.value)
     return _gradient_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, clip, norm.value)
@@ -85,6 +90,9 @@ def clipped_block_gradients(loss: Loss, theta: FloatArray, clip: float, norm: No
 def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sample) -> FloatArray:
     """The sum of bounded losses of every block of a stretch, one block a row."""
     _prepare(sample, theta)
+    if sample.people is not None:
+        values = np.where(sample.columns.any(axis=0), record_values(loss, sample, theta), bound)
+        return people_values(values * sample.people.weights, sample.people.starts, bound)
     if isinstance(loss, OutsideLoss):
         return outside_passes.bounded_blocks(loss, sample, theta, bound)
     return _bounded_value_blocks(loss.code, loss.threshold, sample.columns, sample.targets, theta, bound)
@@ -93,7 +101,7 @@ def bounded_block_values(loss: Loss, theta: FloatArray, bound: float, sample: Sa
 def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, clip: float, norm: Norm) -> FloatArray:
     """`clipped_average_gradient` at many models (one a row) in one reading of the records, to the last bit the same."""
     _prepare(sample, thetas[0])
-    if isinstance(loss, OutsideLoss):
+    if isinstance(loss, OutsideLoss) or sample.people is not None:
         return np.stack([clipped_average_gradient(loss, sample, theta, clip, norm) for theta in thetas])
     arguments = (loss.code, loss.threshold, sample.columns, sample.targets)
     return _gradient_averages(*arguments, np.ascontiguousarray(thetas), clip, norm.value)
@@ -102,12 +110,12 @@ def clipped_average_gradients(loss: Loss, sample: Sample, thetas: FloatArray, cl
 def average_curvature(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
     """(1/n) Σ ∇²ℓ, the Hessian of the average loss."""
     if isinstance(loss, squared.SquaredLoss):
-        return loss.curvature_bound * (sample.columns @ sample.columns.T) / sample.records
-    return weighted_outer(sample.columns, record_curvatures(loss, sample, theta)) / sample.records
+        return loss.curvature_bound * (sample.weighted @ sample.columns.T) / sample.records
+    return weighted_outer(sample.columns, sample.weights * record_curvatures(loss, sample, theta)) / sample.records
 
 
 def weighted_outer(columns: FloatArray, weights: FloatArray) -> FloatArray:
-    """Σ weight · xxᵀ over records; weights from 0 take half the work of any."""
+    """Σ weight · xxᵀ over rows; weights from 0 take half the work of any."""
     if weights.min(initial=0.0) < 0:
         return np.asarray((columns * weights) @ columns.T)
     scaled = columns * np.sqrt(weights)
@@ -115,7 +123,7 @@ def weighted_outer(columns: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def record_slopes(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
-    """∂ℓ/∂z of every record; its gradient is that times x."""
+    """∂ℓ/∂z of every row; its gradient is that times x."""
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.slopes(loss, sample, theta)
@@ -123,7 +131,7 @@ def record_slopes(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
 
 
 def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArray:
-    """∂²ℓ/∂z² of every record; its Hessian is that times xxᵀ."""
+    """∂²ℓ/∂z² of every row; its Hessian is that times xxᵀ."""
     _prepare(sample, theta)
     if isinstance(loss, OutsideLoss):
         return outside_passes.curvatures(loss, sample, theta)
@@ -132,13 +140,19 @@ def record_curvatures(loss: Loss, sample: Sample, theta: FloatArray) -> FloatArr
 
 def gradient_norms(loss: Loss, sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
     """‖∇ℓ‖ of every record: what a clip is chosen by, on public rows."""
-    slopes = record_slopes(loss, sample, theta)
-    return np.asarray(np.abs(slopes) * np.linalg.norm(sample.columns, ord=norm.value, axis=0), dtype=np.float64)
+    return gradient_lengths(sample, record_slopes(loss, sample, theta), norm)
+
+
+def gradient_lengths(sample: Sample, slopes: FloatArray, norm: Norm) -> FloatArray:
+    """‖∇ℓ‖ of every record, from ∂ℓ/∂z of every row."""
+    if sample.people is None:
+        return np.asarray(np.abs(slopes) * np.linalg.norm(sample.columns, ord=norm.value, axis=0), dtype=np.float64)
+    return np.asarray(np.linalg.norm(sample.by_record(sample.columns * slopes), ord=norm.value, axis=0))
 
 
 def _prepare(sample: Sample, theta: FloatArray) -> None:
     """Check that model and records fit, and take as many cores as the records are worth waking."""
-    set_num_threads(min(CORES, max(1, sample.records // _RECORDS_PER_CORE)))
+    set_num_threads(min(CORES, max(1, sample.rows // _RECORDS_PER_CORE)))
     _require_fit(sample, theta)
 
 

@@ -26,9 +26,9 @@ class SufficientStatistics:
     @classmethod
     def of(cls, sample: Sample) -> SufficientStatistics:
         """One pass over the records."""
-        columns, n = sample.columns, sample.records
-        curvature, offset = 2 * (columns @ columns.T) / n, 2 * (columns @ sample.targets) / n
-        return cls(curvature, offset, float(np.mean(sample.targets**2)), n)
+        columns, n = sample.weighted, sample.records
+        curvature, offset = 2 * (columns @ sample.columns.T) / n, 2 * (columns @ sample.targets) / n
+        return cls(curvature, offset, sample.mean(sample.targets**2), n)
 
     @classmethod
     def joint(cls, parts: Sequence[SufficientStatistics], copies: Sequence[int] | None = None) -> SufficientStatistics:

@@ -25,11 +25,15 @@ class Records(Protocol):
 
     @property
     def records(self) -> int:
-        """How many records there are (n)."""
+        """How many records there are (n): rows, or people."""
 
     @property
     def parameters(self) -> int:
         """How many numbers a model has (p)."""
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows the person with most has; 0 if a record is a row."""
 
     def extremes(self) -> tuple[float, float]:
         """The length of the longest record, and the largest target."""

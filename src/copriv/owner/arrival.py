@@ -149,6 +149,7 @@ def _require_new(registry: Registry, dataset: Dataset, found: Found, arrival: Ar
         raise _refused(
             found, "was declared public before, and cannot be protected any more", "rows once public stay public"
         )
+    state.require_unit("person" if arrival.person else "record")
     if found.dataset is not None:
         if found.dataset.id != dataset.id:
             raise _refused(found, f"has a ledger already: {found.dataset.ledger}", "one set of records has one budget")
@@ -209,11 +210,11 @@ def _arrived(
     for known in state.blocks.values():
         if known.arrival is not None:
             require_key(registry, known.arrival)
-    here = [registry.person(each) for each in people_in(BlockFile(arrival.data, arrival.form, arrival.person), tell)]
-    there = ledger.people()
+    named_here, nobody = people_in(BlockFile(arrival.data, arrival.form, arrival.person), tell)
+    here, there = [registry.person(each) for each in named_here], ledger.people()
     new = sorted({each for each in here if there.get(each, arrival.name) == arrival.name})
     index = hashlib.sha256(b"".join(new)).hexdigest()
-    told = msgspec.structs.replace(block, units=len(new), index=index, key=key_check(registry))
+    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index, key=key_check(registry))
     return told, new, len(here) - len(new)
 
 

@@ -6,7 +6,7 @@ lost is what its block has paid. A ledger in which no block was ever named has o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from copriv.errors import LedgerRefusal
@@ -169,6 +169,39 @@ def missing_budget(blocks: Blocks, budgets: Mapping[Measure, int]) -> tuple[str,
             ):
                 return name, measure
     return None
+
+
+def require_budgets(blocks: Blocks, budgets: Mapping[Measure, int], epsilon: float) -> None:
+    """Refuse budgets below what a block has spent."""
+    found = missing_budget(blocks, budgets)
+    if found is not None:
+        name, measure = found
+        raise LedgerRefusal(
+            f"epsilon = {epsilon:g} is less than what is spent: {Amount(blocks[name].spent[measure], measure).words}",
+            remedy="what has been said cannot be taken back; choose a larger epsilon",
+            value=epsilon,
+        )
+
+
+def require_in_use(blocks: Blocks, names: Iterable[str]) -> None:
+    """Refuse to charge blocks that no study reads any more."""
+    for name in names:
+        if blocks[name].expired:
+            raise LedgerRefusal(
+                f"the block {name!r} has expired: {blocks[name].expired}",
+                remedy="join again, without it; no study reads an expired block",
+                value=name,
+            )
+
+
+def require_unnamed(blocks: Blocks) -> None:
+    """Refuse to replace records that arrived in blocks."""
+    if named(blocks):
+        raise LedgerRefusal(
+            "these records arrived in blocks, and a version would replace them all",
+            remedy="append what is new as a block: copriv owner append; a block that has arrived stays as it is",
+            value=len(blocks),
+        )
 
 
 def require_policy(blocks: Blocks, budgets: Mapping[Measure, int], policy: Renewed | Expired) -> None:

@@ -39,7 +39,7 @@ from copriv.losses.sample import Sample
 from copriv.owner.own_models import Centres, ModelKind
 from copriv.records.quality import metrics_of_margins
 from copriv.records.target import Target
-from copriv.vectors import FloatArray, IntArray, read_only
+from copriv.vectors import FloatArray, IntArray
 
 Paid: TypeAlias = Literal["joined", "alone", "undecided"]
 
@@ -155,7 +155,7 @@ class CrossValidation:
 
     Args:
         sample: the records that were compared.
-        margins: of each kind, one a record.
+        margins: of each kind, one a row.
         losses: of each kind, one a record, with what a fold more is worth.
         weights: of each kind, those of its candidates.
         folds: into how many parts the records were divided.
@@ -200,11 +200,13 @@ def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds
     parts = _divide(used.records, _affordable_folds(used, folds))
     full = centres.fit_all(objective, used)
     fitted = [centres.fit_all(objective, _take(used, rest), full) for rest, _ in parts]
-    judged = np.empty((len(full), used.records))
+    margins_by_all = np.empty((len(full), used.rows))
     for models, (_, fold) in zip(fitted, parts, strict=True):
-        judged[:, fold] = models @ used.columns[:, fold]
-    weights = centres.weigh(loss, judged, used.targets)
-    apart = [centres.weigh(loss, judged[:, rest], used.targets[rest]) for rest, _ in parts]
+        rows = used.rows_of(fold)
+        margins_by_all[:, rows] = models @ used.columns[:, rows]
+    judged = used.with_columns(margins_by_all)
+    weights = centres.weigh(loss, judged)
+    apart = [centres.weigh(loss, _take(judged, rest)) for rest, _ in parts]
     margins, losses, whole = {}, {}, {}
     for kind, family in centres.families.items():
         whole[kind] = weights[kind] @ full[family.rows]
@@ -260,7 +262,7 @@ def _difference(base: FloatArray, other: FloatArray) -> Difference:
 def _figures(found: CrossValidation, kind: ModelKind, target: Target) -> Metrics:
     """Of the margins, with the loss as it is corrected."""
     plain = metrics_of_margins(target, found.margins[kind], found.sample.targets)
-    judged = float(_losses(found.loss, found.margins[kind], found.sample.targets).mean())
+    judged = float(_losses(found.loss, found.sample, found.margins[kind]).mean())
     ratio = float(found.losses[kind].mean()) / judged if judged > 0 else 1.0
     return msgspec.structs.replace(plain.at_loss(ratio), auc=plain.auc, accuracy=plain.accuracy)
 
@@ -268,21 +270,21 @@ def _figures(found: CrossValidation, kind: ModelKind, target: Target) -> Metrics
 def _judge(
     loss: Loss, sample: Sample, whole: FloatArray, without: list[FloatArray], parts: list[tuple[IntArray, IntArray]]
 ) -> tuple[FloatArray, FloatArray]:
-    """Every record's margin by the model without its fold, and its loss there, with what a fold more is worth."""
-    margins, every = np.empty(sample.records), np.zeros(sample.records)
+    """Every row's margin by the model without its fold, its record's loss there, with what a fold more is worth."""
+    margins, every = np.empty(sample.rows), np.zeros(sample.records)
     for theta, (_, fold) in zip(without, parts, strict=True):
-        there = theta @ sample.columns
-        margins[fold] = there[fold]
-        every += _losses(loss, there, sample.targets) / len(parts)
-    judged = _losses(loss, margins, sample.targets)
+        there, rows = theta @ sample.columns, sample.rows_of(fold)
+        margins[rows] = there[rows]
+        every += _losses(loss, sample, there) / len(parts)
+    judged = _losses(loss, sample, margins)
     if all(np.array_equal(theta, whole) for theta in without):  # a centre as it is: nothing is fitted
         return margins, judged
-    return margins, judged - every + _losses(loss, whole @ sample.columns, sample.targets)
+    return margins, judged - every + _losses(loss, sample, whole @ sample.columns)
 
 
-def _losses(loss: Loss, margins: FloatArray, targets: FloatArray) -> FloatArray:
-    """ℓ of every record at its margin."""
-    return record_values(loss, Sample(read_only(margins[None, :]), targets), np.ones(1))
+def _losses(loss: Loss, sample: Sample, margins: FloatArray) -> FloatArray:
+    """ℓ of every record at the margins of its rows."""
+    return sample.by_record(record_values(loss, sample.with_columns(margins[None, :]), np.ones(1)))
 
 
 def _affordable_folds(sample: Sample, folds: int) -> int:
@@ -311,4 +313,4 @@ def _divide(records: int, folds: int) -> list[tuple[IntArray, IntArray]]:
 
 
 def _take(sample: Sample, index: IntArray) -> Sample:
-    return Sample(read_only(sample.columns[:, index]), read_only(sample.targets[index]))
+    return sample.take(index)

@@ -53,6 +53,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
         approved_by: who has approved.
         asks: what training asks for: gradient or moments; empty if that was not noted.
         public: the rows that the study takes as public; None if that was not noted.
+        unit: what the study protects as one: a record or a person.
         blocks: the blocks that it reads; none if it reads all that there are.
     """
 
@@ -62,6 +63,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
     approved_by: str
     asks: str = ""
     public: PublicRows | None = None
+    unit: str = "record"
     blocks: tuple[str, ...] = ()
 
 

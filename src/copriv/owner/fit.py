@@ -203,11 +203,12 @@ def _gradients(own: Sample, loss: Loss, model: FloatArray) -> _Gradients:
     """In two readings of the records, block by block; a gradient that is no number counts as zero."""
     slopes = record_slopes(loss, own, model)
     slopes = np.clip(np.where(np.isfinite(slopes), slopes, 0.0), -_HUGE, _HUGE)
-    average = own.columns @ slopes / own.records
+    average = own.weighted @ slopes / own.records
     total = np.zeros((own.parameters, own.parameters))
     for start in range(0, own.records, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        centred = own.columns[:, part] * slopes[part] - average[:, None]
+        part = own.take(np.arange(start, min(start + _BLOCK, own.records)))
+        rows = own.rows_of(np.arange(start, min(start + _BLOCK, own.records)))
+        centred = part.by_record(part.columns * slopes[rows]) - average[:, None]
         total += centred @ centred.T
     return _Gradients(own.records, average, total / (own.records - 1))
 

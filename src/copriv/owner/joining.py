@@ -42,18 +42,20 @@ class Joining:
         ledger: where their ledger is, or will be.
         split: all rows are private.
         lost: what the records have lost before; None if nothing, or if they are new.
+        unit: what that is counted for.
     """
 
     settled: Settled
     ledger: Path
     split: Split
     lost: Guarantee | None
+    unit: str = "record"
 
     def notices(self) -> tuple[str, ...]:
         """What a person has to know before it approves."""
         known = self.settled.dataset is not None
         taken_over = () if known or not self.ledger.is_file() else (_taken_over(self.ledger),)
-        return (*taken_over, *Standing(self.ledger, known, self.settled.new_version, self.lost).notices())
+        return (*taken_over, *Standing(self.ledger, known, self.settled.new_version, self.lost, self.unit).notices())
 
     def choose_reading(
         self, guarantee: Guarantee, accountant: Accountant, terms: Terms, only: Sequence[str] = ()
@@ -68,6 +70,7 @@ class Joining:
             return None
         with closing(SqliteLedger(self.ledger)) as ledger:
             state = ledger.state()
+        state.require_unit(terms.unit)
         require_unit(state, terms)
         price = budget_of(guarantee, accountant)
         reading = choose_reading(state, price, only)
@@ -122,7 +125,7 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
         state = ledger.state()
         if settled.dataset is None:
             require_unclaimed(registry, state, found.path)
-    return Joining(settled, place.absolute(), split, lost_before(state))
+    return Joining(settled, place.absolute(), split, lost_before(state), state.unit or "record")
 
 
 def _taken_over(ledger: Path) -> str:

@@ -23,10 +23,12 @@ from copriv.owner.block_accounts import (
     BlockAccount,
     Blocks,
     missing_budget,
-    named,
     require_arrival,
     require_block,
+    require_budgets,
+    require_in_use,
     require_policy,
+    require_unnamed,
     with_change,
     worst_accounts,
 )
@@ -47,7 +49,7 @@ from copriv.owner.entries import (
 from copriv.owner.ledger_refusals import broken, conflict, exhausted, other_currency, require_signature
 from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import Amount, Guarantee, Measure
+from copriv.privacy.guarantee import UNIT, UNITS, Amount, Guarantee, Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,33 @@ class LedgerState:
             raise other_currency(measure, tuple(self.accounts))
         return self.accounts[measure]
 
+    @property
+    def unit(self) -> str | None:
+        """What everything that was charged is counted for: a record or a person; None if nothing was charged."""
+        charged = next(iter(self.studies), None)
+        return None if charged is None else self.unit_of(charged)
+
+    @property
+    def unit_words(self) -> str:
+        """The same in words; before anything is charged, as studies say that are enrolled."""
+        enrolled = next(iter(self.enrolled.values()), None)
+        return UNITS[self.unit or (UNIT if enrolled is None else enrolled.unit)]
+
+    def unit_of(self, account: str) -> str:
+        """What a study protects as one, by the name under which it is charged."""
+        enrolled = self.enrolled.get(account.removesuffix(":loss"))
+        return UNIT if enrolled is None else enrolled.unit
+
+    def require_unit(self, unit: str) -> None:
+        """Refuse a study that counts for something else: what a record has lost a person has lost for every row."""
+        if self.unit not in (None, unit):
+            raise LedgerRefusal(
+                f"the ledger of {self.owner!r} counts what one {self.unit} has lost, and this study is about one "
+                f"{unit}: a person's rows add up, so neither can pay for the other",
+                remedy=f"take part in studies about one {self.unit} with these records",
+                value=unit,
+            )
+
     def spent_by(self, study: str) -> int:
         """Billionths that a study has spent, in the currency of its answers."""
         return self.studies[study].nano if study in self.studies else 0
@@ -160,6 +189,7 @@ class LedgerState:
         for other in (allowance, self.studies.get(study, amount)):
             if other.measure != amount.measure:
                 raise other_currency(amount.measure, (other.measure,))
+        self.require_unit(self.unit_of(study))
         account, blocks = self.account_for(study, amount.measure), self._paying(study)
         if amount.nano < 1 or amount.nano > account.left:
             raise exhausted("budget", account.spent, account.budget, amount)
@@ -170,13 +200,7 @@ class LedgerState:
     def _paying(self, study: str) -> tuple[str, ...]:
         """The blocks that pay for an answer to a study; none are named where there is only one, without a name."""
         paying = self.reads(study) or tuple(self.blocks)
-        for name in paying:
-            if self.blocks[name].expired:
-                raise LedgerRefusal(
-                    f"the block {name!r} has expired: {self.blocks[name].expired}",
-                    remedy="join again, without it; no study reads an expired block",
-                    value=name,
-                )
+        require_in_use(self.blocks, paying)
         return () if paying == (FIRST,) and self.blocks[FIRST].arrival is None else paying
 
     def answer(self, query: str, payload: bytes, receipt: str, at: str = "") -> Entry:
@@ -197,15 +221,7 @@ class LedgerState:
     ) -> Entry:
         """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
         require_signature(signed_off_by)
-        found = missing_budget(self.blocks, budgets)
-        if found is not None:
-            block, measure = found
-            spent = Amount(self.blocks[block].spent[measure], measure).words
-            raise LedgerRefusal(
-                f"epsilon = {guarantee.epsilon:g} is less than what is spent: {spent}",
-                remedy="what has been said cannot be taken back; choose a larger epsilon",
-                value=guarantee.epsilon,
-            )
+        require_budgets(self.blocks, budgets, guarantee.epsilon)
         return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
 
     def open_version(self, dataset: str, signed_off_by: str, at: str = "") -> Entry:
@@ -217,12 +233,7 @@ class LedgerState:
             at: when.
         """
         require_signature(signed_off_by)
-        if named(self.blocks):
-            raise LedgerRefusal(
-                "these records arrived in blocks, and a version would replace them all",
-                remedy="append what is new as a block: copriv owner append; a block that has arrived stays as it is",
-                value=len(self.blocks),
-            )
+        require_unnamed(self.blocks)
         return self.next_entry(Version(keyed(self.salt, dataset), signed_off_by), at)
 
     def open_block(self, block: Block, at: str = "") -> Entry | None:

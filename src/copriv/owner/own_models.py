@@ -24,7 +24,7 @@ from copriv.losses.passes import average_value
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.owner.stacking import stack
-from copriv.vectors import FloatArray, IntArray, read_only
+from copriv.vectors import FloatArray, IntArray
 
 ModelKind: TypeAlias = Literal["own", "own_public", "public", "joint", "personal"]
 
@@ -101,25 +101,24 @@ class Centres:
             found["personal"] = Family.of(*around, (range(first, first + size), 1.0), (end, _SIMPLEST))
         return found
 
-    def weigh(self, loss: Loss, margins: FloatArray, targets: FloatArray) -> dict[ModelKind, FloatArray]:
+    def weigh(self, loss: Loss, judged: Sample) -> dict[ModelKind, FloatArray]:
         """How much each candidate counts in a model of every kind, by margins of records that it was not fitted to.
 
         Ridges count by their likelihood. The personal model is the mean of its ridges, stacked with the other kinds.
 
         Args:
             loss: that of the study.
-            margins: one row a candidate, one column a record.
-            targets: of the records.
+            judged: the records, with the margin by each candidate as features.
         """
-        judged = Sample(read_only(margins), read_only(targets))
+        margins = judged.columns
         losses = np.array([average_value(loss, judged, each) for each in np.eye(len(margins))])
-        found = {kind: family.weigh(loss, losses, targets.size) for kind, family in self.families.items()}
+        found = {kind: family.weigh(loss, losses, judged.records) for kind, family in self.families.items()}
         if "personal" in found:
             mixed = np.zeros((len(found), len(margins)))
             for row, kind in zip(mixed, found, strict=True):
                 row[self.families[kind].rows] = found[kind]
             first = np.eye(len(found))[list(found).index("personal")]
-            together = Sample(read_only(mixed @ margins), judged.targets)
+            together = judged.with_columns(mixed @ margins)
             unit = unit_of(loss, average_value(loss, together, first))
             found["personal"] = stack(loss, together, first, unit) @ mixed
         return found
@@ -172,6 +171,6 @@ def mean_model(objective: Objective, sample: Sample) -> FloatArray:
     constant = np.flatnonzero((np.ptp(sample.columns, axis=1) == 0) & (sample.columns[:, 0] != 0))
     theta = np.zeros(sample.parameters)
     if constant.size:
-        rows = Sample(read_only(sample.columns[constant[-1:]]), sample.targets)
+        rows = sample.with_columns(sample.columns[constant[-1:]])
         theta[constant[-1]] = minimise_freely(objective.loss, objective.regularization, rows)[0]
     return theta

@@ -25,7 +25,7 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.terms import Terms
-from copriv.records.block_files import BlockFile, people_in
+from copriv.records.block_files import NOBODY, BlockFile, people_in
 from copriv.records.file_format import PLAIN, FileFormat
 
 
@@ -108,6 +108,18 @@ def units_of(state: LedgerState, reading: Reading) -> int:
     return sum(block.units for block in _arrivals(state) if block.name in reading.blocks)
 
 
+def require_units(ledger: Path, reading: Reading, units: int) -> None:
+    """Refuse records whose number is not the sum of those of the blocks, which are public."""
+    with closing(SqliteLedger(ledger)) as opened:
+        expected = units_of(opened.state(), reading)
+    if units != expected:
+        raise RecordsChanged(
+            f"{units:,} units were read, and the blocks have {expected:,}",
+            remedy="nothing is answered from them; restore the files and the ledger as they were",
+            value=units,
+        )
+
+
 def fingerprint_of_reading(ledger: Path, reading: Reading) -> str:
     """SHA-256 over the files that a study reads, and what it reads of them. It never leaves."""
     with closing(SqliteLedger(ledger)) as opened:
@@ -138,7 +150,9 @@ def _of_people(block: Block, blocks: dict[bytes, str], reading: Reading) -> Bloc
     file = BlockFile(Path(block.path), _form(block), block.person)
     with Registry() as registry:
         require_key(registry, block)
-        chosen = [each for each in people_in(file) if blocks.get(registry.person(each)) in reading.blocks]
+        chosen = [each for each in people_in(file)[0] if blocks.get(registry.person(each)) in reading.blocks]
+    if block.name in reading.blocks:
+        chosen.append(NOBODY)  # rows that name nobody are of the block that they arrived in
     return BlockFile(file.path, file.form, file.person, pl.Series("people", chosen, dtype=pl.String))
 
 

@@ -23,12 +23,14 @@ class Standing:
         known: whether the records had a ledger before.
         new_version: whether this version of them was not answered from before.
         lost: what they have lost before; None if nothing.
+        unit: what that is counted for.
     """
 
     ledger: Path
     known: bool
     new_version: bool
     lost: Guarantee | None
+    unit: str = "record"
 
     def notices(self) -> tuple[str, ...]:
         """The same in words."""
@@ -37,7 +39,7 @@ class Standing:
             known = "a new version of known records" if self.new_version else "known records"
             told.append(f"these are {known}, and their ledger pays: {self.ledger}")
         if self.lost is not None:
-            told.append(f"these records have spent {self.lost.words} in all before")
+            told.append(f"these records have spent {self.lost.words_for(self.unit)} in all before")
         return tuple(told)
 
 
@@ -57,7 +59,7 @@ def standing_of(ledger: SqliteLedger, place: Path, folder: Path, study: str) -> 
     """
     state = ledger.state()
     known = state.sequence > 1 or place.absolute().parent != folder.absolute()
-    return Standing(place, known, is_new_version(ledger.entries(), study), lost_before(state))
+    return Standing(place, known, is_new_version(ledger.entries(), study), lost_before(state), state.unit or "record")
 
 
 def is_new_version(entries: Iterable[Entry], study: str) -> bool:

@@ -25,7 +25,7 @@ from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import Owner
 from copriv.owner.pending import forget_pending, joining_alone, unfinished
-from copriv.owner.reading import Reading, files_to_read, fingerprint_of_reading, require_reads
+from copriv.owner.reading import Reading, files_to_read, fingerprint_of_reading, require_reads, require_units
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.standing import Standing, standing_of
@@ -167,10 +167,14 @@ def read_records(
         dictionary,
         resources or default_resources(),
         target=enrollment.target,
+        person=study.terms.people,
         tell=tell,
         note=notes.append,
     )
-    return OpenedRecords(own.records, (*notes, *own.notices))
+    if reading is not None:
+        require_units(Path(enrollment.ledger), reading, own.records.records)
+    pointed_out = () if own.repeated is None else (own.repeated.words(enrollment.guarantee.epsilon),)
+    return OpenedRecords(own.records, (*notes, *own.notices, *pointed_out), own.repeated)
 
 
 def fingerprint_of_records(enrollment: Enrollment) -> str:
@@ -253,7 +257,8 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, self.enrollment.blocks)
+        about = (terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
+        return Enrolled(*about, blocks=self.enrollment.blocks)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""

@@ -84,7 +84,7 @@ class Yardstick:
     def of(cls, public: Sample, objective: Objective) -> Yardstick:
         """From public rows, for any loss."""
         model = minimise(objective, public)
-        gradients = public.columns * record_slopes(objective.loss, public, model)
+        gradients = public.by_record(public.columns * record_slopes(objective.loss, public, model))
         gradients -= gradients.mean(axis=1, keepdims=True)
         covariance = gradients @ gradients.T / max(public.records - public.parameters, 1)
         ratio = np.linalg.solve(objective.curvature(public, model), covariance)

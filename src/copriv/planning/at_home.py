@@ -138,7 +138,7 @@ class AtHome:
         found = cross_validate(own, objective, centres)
         gradient = average_gradient(objective.loss, found.sample, ruler.model)
         strayed = np.linalg.solve(objective.curvature(ruler.public, ruler.model), gradient)
-        free = record_values(objective.loss, found.sample, found.free)
+        free = found.sample.by_record(record_values(objective.loss, found.sample, found.free))
         excess, error = _excess(found.losses["public"] - free, ruler, alike=alike)
         return cls(
             found=found,

@@ -91,7 +91,7 @@ def _simulate(
 
 def _some_rows(public: Sample) -> Sample:
     chosen = np.linspace(0, public.records - 1, min(_MOST_ROWS, public.records)).astype(np.int64)
-    return Sample.of_rows(public.columns[:, chosen].T, public.targets[chosen])
+    return public.take(chosen)
 
 
 def _digits(value: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.setting import Setting
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,6 @@ class Candidate:
             "outclassed": self.outclassed,
             "epsilon": (min(epsilons), max(epsilons)),
             "delta": self.setting.guarantees[0].delta,
-            "unit": UNIT,
+            "unit": self.setting.terms.unit_words,
             "adjacency": ADJACENCY,
         }

@@ -23,7 +23,6 @@ from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
 from copriv.rules.adaptive_questions import is_few
 from copriv.rules.ridge import best_ridge
-from copriv.vectors import read_only
 
 # Rows of which this share predicts the rest say little about that.
 _FEWEST_ROWS = 2 * FOLDS
@@ -104,7 +103,7 @@ def folds_of_sample(public: Sample) -> Iterator[tuple[Sample, Sample]]:
 
 
 def _some(sample: Sample, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Sample:
-    return Sample(read_only(sample.columns[:, chosen]), read_only(sample.targets[chosen]))
+    return sample.take(np.flatnonzero(chosen))
 
 
 def _at(public: Metrics, psi: float | None, psi_public: float) -> Metrics | None:

@@ -295,9 +295,10 @@ class _Entrant:
         bend = objective.curvature(sample, known.start)
         slopes = left_out_slopes(objective, sample, known.start, bend)
         inverse = np.asarray(np.linalg.inv(bend), dtype=np.float64)
-        mean = sample.columns @ slopes / sample.records
+        gradients = sample.by_record(sample.columns * slopes)
+        mean = gradients.sum(axis=1) / sample.records
         # tr A⁻¹Σ_gg, without Σ_gg.
-        spread = np.mean(slopes**2 * quadratic_forms(inverse, sample.columns)) - mean @ inverse @ mean
+        spread = np.mean(quadratic_forms(inverse, gradients)) - mean @ inverse @ mean
         public = float(spread) / 2 / rows / objective.fitness(sample, known.start)
         return loss / (1 + _SAFELY * self.held * public)
 

@@ -74,4 +74,7 @@ def settled_by(terms: Terms, dictionary: Dictionary) -> dict[str, Any]:
         "central": terms.central,
         "regularization": terms.regularization,
         "box": terms.limit,
+        "person": terms.person or None,
+        "rows_cap": terms.rows_cap or None,
+        "weigh": terms.weigh or None,
     }

@@ -117,6 +117,7 @@ class Outline:
             shares=entry.shares if menu else (),
             kinds=entry.kinds if menu else (),
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
+            **({} if spec.person is None else spec.person.in_terms()),
         )
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from copriv.errors import BadInput
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.unit import PersonUnit
 from copriv.rules.entry import RuleEntry
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
@@ -38,6 +39,7 @@ class TrainingSpec:
         seed: of the schedule and of simulated noise.
         trace: a recorded schedule to replay.
         heterogeneity: κ, how much owners are thought to differ truly.
+        person: who is protected, if the unit is a person; None if it is a record.
     """
 
     guarantees: tuple[Guarantee, ...]
@@ -57,6 +59,7 @@ class TrainingSpec:
     accountant: Accountant = "pld"
     trace: Trace | None = None
     heterogeneity: float = 0.0
+    person: PersonUnit | None = None
 
     @property
     def meant_rule(self) -> RuleChoice:

@@ -98,7 +98,7 @@ def some_rows(public: Sample, horizon: int) -> Sample:
     """Evenly spaced public rows, fewer for a longer horizon."""
     wanted = min(max(_ROW_ITERATIONS // horizon, _FEWEST_ROWS), _MOST_ROWS, public.records)
     chosen = np.linspace(0, public.records - 1, wanted).astype(np.int64)
-    return Sample.of_rows(public.columns[:, chosen].T, public.targets[chosen])
+    return public.take(chosen)
 
 
 def simulate_pairs(

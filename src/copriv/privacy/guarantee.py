@@ -8,6 +8,7 @@ round down, charges round up.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from typing import Literal
@@ -15,6 +16,8 @@ from typing import Literal
 from copriv.errors import BadGuarantee
 
 UNIT = "record"
+# What may be protected as one, and the words for it.
+UNITS: Mapping[str, str] = {"record": UNIT, "person": "person (all of its rows at this owner)"}
 ADJACENCY = "replace-one"
 NANO = 10**9
 
@@ -70,8 +73,16 @@ class Guarantee:
         >>> Guarantee.of("5.0000049", 1e-6).words
         'ε = 5.0000049, δ = 1e-06 for any one record (replace-one)'
         """
+        return self.words_for("record")
+
+    def words_for(self, unit: str) -> str:
+        """The same for a record or a person.
+
+        >>> Guarantee.of(1).words_for("person")
+        'ε = 1, δ = 0 for any one person (all of its rows at this owner) (replace-one)'
+        """
         delta = f"{self.delta:g}" if float(f"{self.delta:g}") == self.delta else repr(self.delta)
-        return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {UNIT} ({ADJACENCY})"
+        return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {UNITS[unit]} ({ADJACENCY})"
 
     def describe(self) -> dict[str, object]:
         """The guarantee with its unit and adjacency, as it is shown everywhere."""

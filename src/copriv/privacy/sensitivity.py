@@ -80,8 +80,10 @@ def _summation_error(records: int, *, further: int = 0) -> float:
     return roundings * _UNIT_ROUNDOFF / (1 - roundings * _UNIT_ROUNDOFF)
 
 
-def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
+def of_moments(*, records: int, parameters: int, norm: Norm, rows: int = 1) -> Sensitivity:
     """Sensitivity of packed second moments (`losses.moments`) under replace-one, for ‖x‖₂ ≤ 1 and |y| ≤ 1.
+
+    A person's moments are a mean of those of at most so many rows, or less: so they are as far apart as a row's are.
 
     Moments have degree 2 in a record, so a record that is let in although it exceeds 1 by some rounding moves them
     further by the square of that. Sums are computed in blocks, so they are off by γ times the sum of lengths.
@@ -99,13 +101,13 @@ def of_moments(*, records: int, parameters: int, norm: Norm) -> Sensitivity:
             value=(records, parameters),
         )
     exact, length = _change_of_moments(parameters, norm)
-    gamma = _summation_error(records, further=_ROUNDINGS_OF_A_PRODUCT)
+    gamma = _summation_error(records, further=_roundings(rows))
     overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
     return Sensitivity((exact + 2 * length * records * gamma) * overshoot * (1 + 16 * _UNIT_ROUNDOFF), norm)
 
 
-def of_second_moments(*, row_norm: float, records: int, parameters: int, norm: Norm) -> Sensitivity:
-    """Sensitivity of the packed average of xxᵀ (`losses.moments`) under replace-one, for ‖x‖₂ ≤ r.
+def of_second_moments(*, row_norm: float, records: int, parameters: int, norm: Norm, rows: int = 1) -> Sensitivity:
+    """Sensitivity of the packed average of xxᵀ (`losses.moments`) under replace-one, for ‖x‖₂ ≤ r; as `of_moments`.
 
     Exactly it is r²√2/n in L2, and r²√(p(p + 3)/2)/n in L1. The average is computed in blocks, so each computed one is
     within γ times the longest contribution of one record. docs/theory/sensitivity.md has the proof.
@@ -119,11 +121,16 @@ def of_second_moments(*, row_norm: float, records: int, parameters: int, norm: N
         raise BadInput(f"rows up to {row_norm}", remedy="give a finite length greater than 0", value=row_norm)
     if parameters < 1:
         raise BadInput(f"{parameters} features", remedy="give at least one", value=parameters)
-    gamma = _summation_error(records, further=_ROUNDINGS_OF_A_PRODUCT)
+    gamma = _summation_error(records, further=_roundings(rows))
     length = 1.0 if norm is Norm.L2 else math.sqrt(parameters * (parameters + 3)) / 2
     exact = row_norm**2 * length * (math.sqrt(2) / records + 2 * gamma)
     overshoot = RECORD_ROUNDING**2 * (1 + 4 * (parameters + 8) * _UNIT_ROUNDOFF)
     return Sensitivity(exact * overshoot * (1 + 16 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
+def _roundings(rows: int) -> int:
+    """Beside those of a block of records: of a product, and of further rows of a block of people, each weighted."""
+    return _ROUNDINGS_OF_A_PRODUCT + (BLOCK * (rows - 1) + 2 if rows > 1 else 0)
 
 
 def _change_of_moments(parameters: int, norm: Norm) -> tuple[float, float]:

@@ -53,7 +53,7 @@ class Commitment:
     can be too short to be clipped. `sensitivity` and `calibration` are those of what training asks for (`main`);
     `further` has the parts for all other kinds of questions. With a menu, `calibration` is that of one gradient for the
     whole training budget, but for its number of answers, `whole_moments` that of second moments, and `menu` has the
-    parts that may be asked for.
+    parts that may be asked for. `rows_cap` is the most rows of a person, 0 where a record is a row.
     """
 
     objective: Objective
@@ -67,6 +67,12 @@ class Commitment:
     main: Kind = "gradient"
     menu: tuple[QueryBudget, ...] = ()
     whole_moments: Calibration | None = None
+    rows_cap: int = 0
+
+    @property
+    def unit(self) -> str:
+        """What is protected as one: a record or a person."""
+        return "person" if self.rows_cap else "record"
 
     @property
     def parts(self) -> tuple[QueryBudget, ...]:
@@ -114,7 +120,14 @@ class Commitment:
         return tuple(sorted(finer, key=lambda part: part.share, reverse=True))
 
     def require_bounded(self, records: Records) -> None:
-        """Refuse records that the dictionary has not bounded, before anything is answered from them."""
+        """Refuse records of another unit, or that the dictionary has not bounded, before anything is answered."""
+        if (records.most_rows > 0) != (self.rows_cap > 0) or records.most_rows > self.rows_cap:
+            raise BadInput(
+                "records that are not grouped as the terms say"
+                if self.rows_cap
+                else "rows that are grouped by person, and terms whose unit is one record",
+                remedy="read the records under the terms of the study",
+            )
         longest, largest = records.extremes()
         if not (longest <= self.row_norm * RECORD_ROUNDING and largest <= self.target_bound * RECORD_ROUNDING):
             raise BadInput(
@@ -150,6 +163,7 @@ def make_commitment(
     norm = mechanism_norm(guarantee)
     main = terms.kind
     clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
+    cap = terms.rows_cap
     further = _further_questions(terms, objective, records, norm)
     calibration = calibrate(
         guarantee,
@@ -162,9 +176,9 @@ def make_commitment(
     parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
     bounds = (objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity)
     if not terms.shares:
-        return Commitment(*bounds, calibration, parts, main)
+        return Commitment(*bounds, calibration, parts, main, rows_cap=cap)
     menu, whole_moments = _menu(terms, objective, clip, sensitivity, calibration, records)
-    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, whole_moments)
+    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, whole_moments, cap)
 
 
 def make_commitments(
@@ -254,13 +268,17 @@ def _moments(terms: Terms, objective: Objective, records: int, norm: Norm) -> tu
             remedy="one-shot statistics are for the squared loss with rows and targets of at most 1",
             value=objective.loss.name,
         )
-    sensitivity = of_moments(records=records, parameters=terms.parameters, norm=norm)
+    rows = max(terms.rows_cap, 1)
+    sensitivity = of_moments(records=records, parameters=terms.parameters, norm=norm, rows=rows)
     return terms.row_norm, sensitivity, moment_count(terms.parameters)
 
 
 def _of_squares(terms: Terms, records: int, norm: Norm) -> Sensitivity:
     """How far one record can move the average of xxᵀ."""
-    return of_second_moments(row_norm=terms.row_norm, records=records, parameters=terms.parameters, norm=norm)
+    rows = max(terms.rows_cap, 1)
+    return of_second_moments(
+        row_norm=terms.row_norm, records=records, parameters=terms.parameters, norm=norm, rows=rows
+    )
 
 
 def _menu(

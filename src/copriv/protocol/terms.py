@@ -17,8 +17,10 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
+from copriv.privacy.guarantee import UNITS
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
+from copriv.protocol.unit import PersonUnit
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
@@ -58,8 +60,6 @@ MOST_SHARES = 20
 MOST_SQUARED = 1_600
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
-# What is protected as one, in words.
-UNITS: Mapping[str, str] = {"record": "one record", "person": "one person (all of its rows at this owner)"}
 _WORDS = {
     "central": ("proof", "printed"),
     "meeting": ("broadcast", "request"),
@@ -130,8 +130,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         unit: what is protected as one: a record, or a person with all rows that it has at an owner.
         person: the column that says whose row it is; empty if the unit is a record.
         rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
-        weigh: whether people weigh alike, each with the mean of its rows, or rows do, each with 1/rows_cap; empty if the
-            unit is a record.
+        weigh: whether people weigh alike, each with the mean of its rows, or rows do, each with 1/rows_cap; empty if
+            the unit is a record.
         format: of the terms.
     """
 
@@ -221,6 +221,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return "moments" if self.asks == "moments" else "gradient"
 
     @property
+    def unit_words(self) -> str:
+        """What is protected as one, to be put behind "one"."""
+        return UNITS[self.unit]
+
+    @property
     def unit_in_words(self) -> str:
         """What is protected as one.
 
@@ -228,7 +233,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         >>> plain_terms(unit="person", person="patient", rows_cap=5, weigh="person").unit_in_words
         'one person (all of its rows at this owner)'
         """
-        return UNITS[self.unit]
+        return f"one {UNITS[self.unit]}"
+
+    @property
+    def people(self) -> PersonUnit | None:
+        """Who is protected, if the unit is a person."""
+        if self.unit == "record":
+            return None
+        return PersonUnit(self.person, self.rows_cap, "row" if self.weigh == "row" else "person")
 
     def spelled(self) -> dict[str, Any]:
         """The values by name, in order, without what goes without saying: what a study file has and what is hashed."""

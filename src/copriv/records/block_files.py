@@ -8,13 +8,15 @@ from pathlib import Path
 
 import polars as pl
 
-from copriv.records.column import written
+from copriv.records.column import text
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.table import Note, open_tables, read_batches, require_columns
 
 Tell = Callable[[int, int], None]
 
 _ID = "copriv person"
+# The id of rows that name nobody; each of them is a person of its own.
+NOBODY = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,23 +58,27 @@ def open_block_files(
     return tuple(found)
 
 
-def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> list[str]:
-    """The ids of all people of a file, each once, in the order of their first rows; rows without an id are one's."""
+def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> tuple[list[str], int]:
+    """The ids of all people of a file, each once, in the order of their first rows; and how many rows name nobody."""
     tables = open_tables(file.path, file.form, names=[file.person])
     for table in tables:
         require_columns(table, [file.person])
-    return list(dict.fromkeys(id for batch in _batches(tables, file.person, tell) for id in batch))  # noqa: A001
+    named: dict[str, None] = {}
+    nobody = 0
+    for batch in _batches(tables, file.person, tell):
+        named.update(dict.fromkeys(batch))
+        nobody += batch.count(NOBODY)
+    return [each for each in named if each != NOBODY], nobody
 
 
 def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
-    """A column of ids as text: 17, 17.0 and " 17 " are one person, and so is everybody whose id is missing.
+    """A column of ids as text: 17, 17.0 and " 17 " are one person; empty where a row names nobody.
 
     >>> table = pl.DataFrame({"who": ["17", " 17.0 ", None, "", "a7"]})
     >>> table.select(person_id("who", table.schema["who"])).to_series().to_list()
     ['17', '17', '', '', 'a7']
     """
-    text = written(name, dtype).cast(pl.String, strict=False).str.strip_chars()
-    return text.str.replace(r"^([+-]?\d+)\.0+$", "$1").fill_null("")
+    return text(name, dtype).str.strip_chars().str.replace(r"^([+-]?\d+)\.0+$", "$1").fill_null(NOBODY)
 
 
 def _of_people(table: pl.LazyFrame, file: BlockFile) -> pl.LazyFrame:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
+from copriv.losses.people import Whose
 from copriv.records.strength import strengths_of
 from copriv.records.trees import Trees
 from copriv.vectors import FloatArray, IntArray
@@ -67,6 +68,11 @@ def folds_of(rows: int) -> IntArray:
     return np.arange(rows, dtype=np.int64) % FOLDS
 
 
+def folds_of_people(whose: Whose | None, rows: int) -> IntArray:
+    """The same with all rows of a person in one fold; row by row if there are too few people, or none."""
+    return folds_of(rows) if whose is None or whose.people < FOLDS else whose.places % FOLDS
+
+
 def rank_categories(places: FloatArray, targets: FloatArray, count: int) -> IntArray:
     """The places of categories from the lowest average target to the highest, shrunk towards the overall average.
 
@@ -81,7 +87,9 @@ def rank_categories(places: FloatArray, targets: FloatArray, count: int) -> IntA
     return np.argsort((sums + _PRIOR_ROWS * overall) / (rows + _PRIOR_ROWS), kind="stable")
 
 
-def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool) -> Boosting:
+def fit_boosting(
+    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool, folds: IntArray | None = None
+) -> Boosting:
     """Grow trees on all rows: as many, and with as many leaves, as are best out of fold.
 
     Args:
@@ -89,9 +97,10 @@ def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int],
         targets: bounded numbers, or labels −1 and +1.
         counts: how many categories each column has; 0 for numbers. Within a fold they are ranked by its own rows.
         labels: whether the logistic loss is to be boosted; scores are log-odds then.
+        folds: of each row; None for one after another.
     """
     _require_rows(targets, labels=labels)
-    known = _Folds.of(inputs, targets, counts, labels=labels)
+    known = _Folds.of(inputs, targets, counts, folds_of(targets.size) if folds is None else folds, labels=labels)
     best = known.grow(_LEAVES[0])
     for leaves in _LEAVES[1:]:
         larger = known.grow(leaves, best.early)
@@ -103,7 +112,7 @@ def fit_boosting(inputs: FloatArray, targets: FloatArray, counts: Sequence[int],
     trees = _trees(final, asked, [float(np.ravel(final._baseline_prediction)[0])])  # noqa: SLF001
     if leaves_of(trees) == best.leaves:
         return Boosting(trees, best.out_of_fold)
-    return Boosting(trees, score_again(inputs, targets, counts, trees, labels=labels))
+    return Boosting(trees, score_again(inputs, targets, counts, trees, labels=labels, folds=folds))
 
 
 def leaves_of(trees: Trees) -> int:
@@ -135,9 +144,11 @@ class _Folds:
     labels: bool
 
     @classmethod
-    def of(cls, inputs: FloatArray, targets: FloatArray, counts: Sequence[int], *, labels: bool) -> _Folds:
+    def of(
+        cls, inputs: FloatArray, targets: FloatArray, counts: Sequence[int], folds: IntArray, *, labels: bool
+    ) -> _Folds:
         """Folds whose others have one label only are left out: their scores are 0."""
-        folds, parts = folds_of(targets.size), []
+        parts = []
         for fold in range(FOLDS):
             others = folds != fold
             if labels and np.unique(targets[others]).size < 2:
@@ -189,7 +200,13 @@ class _Folds:
 
 
 def score_again(
-    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: Trees, *, labels: bool
+    inputs: FloatArray,
+    targets: FloatArray,
+    counts: Sequence[int],
+    trees: Trees,
+    *,
+    labels: bool,
+    folds: IntArray | None = None,
 ) -> FloatArray:
     """Scores of public rows out of fold, by as many trees as were grown before; of a few rows, by these trees.
 
@@ -199,15 +216,16 @@ def score_again(
         counts: how many categories each column has; 0 for numbers.
         trees: of all public rows, the first of them where their sum starts.
         labels: whether the logistic loss was boosted.
+        folds: of each row; None for one after another.
     """
     if targets.size < _FEWEST_ROWS:
         return trees.scores_of(inputs)
-    known = _Folds.of(inputs, targets, counts, labels=labels)
+    known = _Folds.of(inputs, targets, counts, folds_of(targets.size) if folds is None else folds, labels=labels)
     return known.scores(leaves_of(trees), max(len(trees.roots) - 1, 1))
 
 
 def scores_without(
-    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: Trees, *, labels: bool
+    inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trees: Trees, folds: IntArray, *, labels: bool
 ) -> list[FloatArray]:
     """Of each fold, scores of the other rows by trees that have seen neither its rows nor those of their own fold.
 
@@ -218,9 +236,10 @@ def scores_without(
         targets: bounded numbers, or labels −1 and +1.
         counts: how many categories each column has; 0 for numbers.
         trees: of all public rows: a model has as many, with as many leaves.
+        folds: of each row.
         labels: whether the logistic loss is boosted.
     """
-    folds, found = folds_of(targets.size), np.zeros((FOLDS, targets.size))
+    found = np.zeros((FOLDS, targets.size))
     count, leaves = max(len(trees.roots) - 1, 1), leaves_of(trees)
     for one, other in combinations(range(FOLDS), 2):
         train = (folds != one) & (folds != other)

@@ -15,12 +15,14 @@ import polars as pl
 
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
+from copriv.protocol.unit import PersonUnit
 from copriv.records.boosting import can_boost, rank_categories
 from copriv.records.cells import Layout, cells_of, read_values
 from copriv.records.components import principal_components
 from copriv.records.dictionary import Dictionary, usable_records
 from copriv.records.encode import fit_encoding, with_order
 from copriv.records.feature_spec import FeatureSpec, candidates
+from copriv.records.people import whose_rows
 from copriv.records.public_cells import Fitted, PublicCells, bounded
 from copriv.records.survey import LeftOut, survey
 from copriv.records.target import Target, TargetChoice, fit_target
@@ -45,9 +47,18 @@ def fit_dictionary(
 class PublicRows:
     """Public rows and their target, to fit features on."""
 
-    def __init__(self, public: pl.DataFrame, choice: TargetChoice, *, skip: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        public: pl.DataFrame,
+        choice: TargetChoice,
+        *,
+        skip: Iterable[str] = (),
+        person: PersonUnit | None = None,
+    ) -> None:
         self.rows = public
-        self.skip = (choice.name, *skip)
+        self.person = person
+        self.whose = None if person is None else whose_rows(public, person)
+        self.skip = (choice.name, *skip, *(() if person is None else (person.column,)))
         self.target: Target = fit_target(public, choice)
 
     def fit(self, features: FeatureSpec | str | int) -> Fitted:
@@ -90,7 +101,8 @@ class PublicRows:
             if column.encoded.indicators:
                 order = rank_categories(values[known, place], targets[known], len(column.categories))
                 columns[place] = with_order(column, order.tolist())
-        return PublicCells(tuple(columns), read_values(self.rows, columns), targets, self.target, tuple(left_out))
+        values = read_values(self.rows, columns)
+        return PublicCells(tuple(columns), values, targets, self.target, tuple(left_out), whose=self.whose)
 
     @cached_property
     def targets(self) -> FloatArray:
@@ -115,7 +127,8 @@ class PublicRows:
         dictionary, rows = bounded(draft, draft.scores_of(read_values(self.rows, columns)))
         few = f"{len(components)} features instead of {most}: the table has no more directions"
         notices = (few,) if len(components) < most else ()
-        return Fitted(dictionary, Sample.of_rows(*usable_records(rows, self.targets.copy())), tuple(left_out), notices)
+        public = Sample.of_rows(*usable_records(rows, self.targets.copy())).grouped(self.whose)
+        return Fitted(dictionary, public, tuple(left_out), notices)
 
 
 def _about_variety(target: Target, targets: FloatArray) -> list[str]:

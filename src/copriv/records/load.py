@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput, BadTable
 from copriv.losses.metrics import Metrics
+from copriv.losses.people import NOBODY, Whose
 from copriv.losses.sample import Sample
+from copriv.protocol.unit import PersonUnit
 from copriv.records.column import text
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
-from copriv.records.load_notices import about_default, about_public, about_rows, about_target, about_use
+from copriv.records.load_notices import about_default, about_people, about_public, about_rows, about_target, about_use
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
+from copriv.records.people import PersonChoice, Repeated, find_repeated, read_codes, whose_rows
 from copriv.records.public_cells import Fitted, public_sample
 from copriv.records.table import collect, count_rows, read_batches, require_columns
 from copriv.records.target import TargetChoice
@@ -47,6 +50,8 @@ class Intake:
 
     `features` are those that were fitted: as asked for, or as chosen; None if the dictionary was agreed already. Where
     they were chosen, `public_figures` are those of the cross-validated public model, and `public_distance` is its ψ.
+    `public_rows` are the rows of the public table. `person` says who is protected, if a record is a person; else
+    `repeated` is a column that looks as if it named them.
     """
 
     dictionary: Dictionary
@@ -54,6 +59,9 @@ class Intake:
     owners: tuple[OwnerSample, ...]
     notices: tuple[str, ...]
     features: FeatureSpec | None = None
+    person: PersonUnit | None = None
+    repeated: Repeated | None = None
+    public_rows: int = 0
     public_figures: Metrics | None = None
     public_distance: float | None = None
 
@@ -75,6 +83,7 @@ class LoadSpec:
         public_rows: how many of the last rows are public; None for `default_public_rows`.
         skip: columns to leave out.
         header: whether a header names the columns; if not, a name that no public row fills may be one private record's.
+        person: which column names people, if a record is a person.
     """
 
     target: TargetChoice
@@ -83,6 +92,7 @@ class LoadSpec:
     public_rows: int | None = None
     skip: tuple[str, ...] = ()
     header: bool = True
+    person: PersonChoice | None = None
 
     def __post_init__(self) -> None:
         """Refuse features that are none, before a table is read."""
@@ -94,7 +104,8 @@ class LoadSpec:
 
     def not_features(self) -> list[str]:
         """The columns besides the target that no model is to use."""
-        return [*([self.partition.column] if self.partition.column else []), *self.skip]
+        named = (self.partition.column, None if self.person is None else self.person.column)
+        return [*(name for name in named if name is not None), *self.skip]
 
 
 def default_public_rows(rows: int) -> int:
@@ -133,23 +144,30 @@ def load_consortium(
     if dictionary is not None:
         _require_agreement(dictionary, plan)
     parts = _separate(table, plan, public, arranged, agreed=dictionary is not None)
+    person = None if plan.person is None else plan.person.settle(parts.public)
     fit = None
     if dictionary is None:
-        fit = _fit(table, plan, parts, choose)
+        fit = _fit(table, plan, parts, choose, person)
         dictionary = fit.fitted.dictionary
     require_columns(table, dictionary.required_columns())
-    features, targets, names, unseen = _reduce(table, dictionary, plan.partition.column, rows, tell)
-    private = parts.private
-    shares = divide(plan.partition, None if names is None else names.take(private), private.size)
+    read = _reduce(table, dictionary, _Named(plan.partition.column, person), rows, tell)
+    private, whose = parts.private, read.whose
+    shares = read.divide(plan.partition, private)
     kept, small = keep_large(shares, plan.partition.min_records)
     _require_enough(kept, dictionary)
     before = (*parts.notices, *(fit.about if fit else about_target(dictionary)))
-    after = (*describe_unseen(unseen), *about_rows(small, names, private))
-    known_rows = fit.fitted.public if fit else _public_sample(parts.public, dictionary)
+    after = (*describe_unseen(read.unseen), *about_rows(small, read.names, private))
+    known_rows = fit.fitted.public if fit else _public_sample(parts.public, dictionary, person)
     places = [(share.name, private[share.rows]) for share in kept]
-    owners = tuple(OwnerSample(name, Sample.of_rows(features[rows], targets[rows])) for name, rows in places)
-    used = [(owner.name, owner.sample.records, int(owner.sample.used.sum())) for owner in owners]
-    return Intake(dictionary, known_rows, owners, (*before, *about_use(used), *after), fit.spec if fit else None)
+    samples = [(name, Sample.of_rows(read.features[rows], read.targets[rows]), rows) for name, rows in places]
+    owners = tuple(
+        OwnerSample(name, sample.grouped(None if whose is None else whose.take(rows))) for name, sample, rows in samples
+    )
+    used = [(name, sample.records, int(sample.used.sum())) for name, sample, _ in samples]
+    about = (*about_use(used), *about_people(person, whose, [rows for _, rows in places]))
+    repeated = find_repeated(table, plan.named()) if person is None else None
+    spec, notices = fit.spec if fit else None, (*before, *about, *after)
+    return Intake(dictionary, known_rows, owners, notices, spec, person, repeated, parts.public.height)
 
 
 def take_public(
@@ -161,8 +179,10 @@ def take_public(
     return fitted.dictionary, fitted.public, about_public(fitted, spec, rows)
 
 
-def collect_public(table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[str] = ()) -> PublicRows:
-    """Public rows, to fit features on.
+def collect_public(
+    table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[str] = (), person: PersonChoice | None = None
+) -> PublicRows:
+    """Public rows, to fit features on; each of them is a person of its own if it is not said whose it is.
 
     Raises:
         BadInput: there are none, or the target is not among the columns or cannot be read.
@@ -171,10 +191,10 @@ def collect_public(table: pl.LazyFrame, target: TargetChoice, *, skip: Sequence[
     public = collect(table)
     if public.is_empty():
         raise BadTable("the public table has no rows", remedy="give one that has", value=0)
-    return PublicRows(public, target, skip=skip)
+    return PublicRows(public, target, skip=skip, person=None if person is None else person.settle(public))
 
 
-def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
+def load_public(table: pl.LazyFrame, dictionary: Dictionary, person: PersonUnit | None = None) -> Sample:
     """Public rows by a dictionary that is agreed already; a public score is out of fold."""
     require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
     public = collect(table)
@@ -184,7 +204,7 @@ def load_public(table: pl.LazyFrame, dictionary: Dictionary) -> Sample:
             remedy="give more public rows",
             value=public.height,
         )
-    return public_sample(dictionary, public)
+    return public_sample(dictionary, public, None if person is None else whose_rows(public, person))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +223,11 @@ def _require_agreement(dictionary: Dictionary, plan: LoadSpec) -> None:
             remedy="name its target, or use another dictionary",
             value=plan.target.name,
         )
-    for name in plan.skip:
+    people = [] if plan.person is None else [("--person", plan.person.column)]
+    for option, name in (*(("--skip", name) for name in plan.skip), *people):
         if name in dictionary.required_columns():
             raise BadInput(
-                f"--skip {name}: the agreed dictionary uses this column",
+                f"{option} {name}: the agreed dictionary uses this column",
                 remedy="use another dictionary, or do not leave the column out",
                 value=name,
             )
@@ -264,10 +285,10 @@ class _Fit:
     about: tuple[str, ...]
 
 
-def _fit(table: pl.LazyFrame, plan: LoadSpec, parts: _Parts, choose: Choose | None) -> _Fit:
+def _fit(table: pl.LazyFrame, plan: LoadSpec, parts: _Parts, choose: Choose | None, person: PersonUnit | None) -> _Fit:
     """The features that are wanted or chosen, of the public rows alone."""
     known = parts.public if plan.header else _filled(parts.public, plan.named())
-    rows = PublicRows(known, plan.target, skip=plan.not_features())
+    rows = PublicRows(known, plan.target, skip=plan.not_features(), person=person)
     spec = _settle_features(table, plan, rows, parts.private, choose)
     fitted = rows.fit(spec)
     return _Fit(fitted, spec, about_public(fitted, spec, rows))
@@ -283,54 +304,86 @@ def _settle_features(
     wanted = FeatureSpec.parse(plan.features)
     if not wanted.auto or choose is None:
         return wanted
-    names = None if plan.partition.column is None else _owner_names(table, plan.partition.column)
-    shares = divide(plan.partition, None if names is None else names.take(private), private.size)
-    kept, _ = keep_large(shares, plan.partition.min_records)
-    return choose(rows, [(share.name, share.rows.size) for share in kept])
+    count, named = count_rows(table), _Named(plan.partition.column, rows.person)
+    found = _Read(np.empty((0, 0)), np.empty(0), *named.blank(count))
+    for span, batch in read_batches(table, named.columns, lambda _done, _total: None):
+        named.read(batch, found, span)
+    kept, _ = keep_large(found.divide(plan.partition, private), plan.partition.min_records)
+    return choose(rows, [(share.name, share.records) for share in kept])
 
 
-def _owner_names(table: pl.LazyFrame, column: str) -> Names:
-    """The owner of every row, and nothing else of it."""
-    codes, places = np.full(count_rows(table), NAMELESS, dtype=np.int32), dict[str, int]()
-    for span, batch in read_batches(table, [column], lambda _done, _total: None):
-        codes[span] = number_names(batch.select(text(column, batch.schema[column])).to_series(), places)
-    return Names(tuple(places), codes)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of every row: features, targets, owner, person; and cells of categories that nobody public has."""
+
+    features: FloatArray
+    targets: FloatArray
+    names: Names | None
+    whose: Whose | None
+    unseen: Counter[str] = field(default_factory=Counter)
+    owners: dict[str, int] = field(default_factory=dict)
+    people: dict[str, int] = field(default_factory=dict)
+
+    def divide(self, partition: Partition, private: IntArray) -> list[Share]:
+        """The private rows of each owner."""
+        names = None if self.names is None else Names(tuple(self.owners), self.names.codes[private])
+        places = None if self.whose is None else self.whose.take(private).places
+        return divide(partition, names, private.size, places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The columns that say whose a row is: the owner's, and the person's."""
+
+    owner: str | None
+    person: PersonUnit | None
+
+    @property
+    def columns(self) -> list[str]:
+        named = (self.owner, None if self.person is None else self.person.column)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def blank(self, rows: int) -> tuple[Names | None, Whose | None]:
+        """Places for so many rows."""
+        names = None if self.owner is None else Names((), np.full(rows, NAMELESS, dtype=np.int32))
+        if self.person is None:
+            return names, None
+        return names, Whose(np.full(rows, NOBODY, dtype=np.int64), self.person.rows_cap, self.person.weigh)
+
+    def read(self, batch: pl.DataFrame, found: _Read, span: slice) -> None:
+        """Note whose the rows of a batch are."""
+        if self.owner is not None and found.names is not None:
+            named = batch.select(text(self.owner, batch.schema[self.owner])).to_series()
+            found.names.codes[span] = number_names(named, found.owners)
+        if self.person is not None and found.whose is not None:
+            found.whose.codes[span] = read_codes(batch[self.person.column], found.people)
 
 
 def _reduce(
-    table: pl.LazyFrame,
-    dictionary: Dictionary,
-    owner_column: str | None,
-    rows: int,
-    tell: Callable[[int, int], None],
-) -> tuple[FloatArray, FloatArray, Names | None, Counter[str]]:
-    """Features, targets and owner names of every row, batch by batch, and cells of categories nobody public has."""
-    features, targets = np.zeros((rows, dictionary.parameters)), np.zeros(rows)
-    codes = np.full(rows, NAMELESS, dtype=np.int32)
-    places: dict[str, int] = {}
-    unseen: Counter[str] = Counter()
-    wanted = [*dictionary.required_columns(), dictionary.target.name, *([owner_column] if owner_column else [])]
+    table: pl.LazyFrame, dictionary: Dictionary, named: _Named, rows: int, tell: Callable[[int, int], None]
+) -> _Read:
+    """Every row, batch by batch."""
+    found = _Read(np.zeros((rows, dictionary.parameters)), np.zeros(rows), *named.blank(rows))
+    wanted = [*dictionary.required_columns(), dictionary.target.name, *named.columns]
     for span, batch in read_batches(table, wanted, tell):
-        features[span], targets[span], others = dictionary.read(batch)
-        unseen.update(others)
-        if owner_column is not None:
-            names = batch.select(text(owner_column, batch.schema[owner_column])).to_series()
-            codes[span] = number_names(names, places)
-    return features, targets, None if owner_column is None else Names(tuple(places), codes), unseen
+        found.features[span], found.targets[span], others = dictionary.read(batch)
+        found.unseen.update(others)
+        named.read(batch, found, span)
+    return found
 
 
 def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
     for share in shares:
-        if share.rows.size < dictionary.parameters:
+        if share.records < dictionary.parameters:
             raise BadTable(
-                f"the owner {share.name!r} has {share.rows.size} records, fewer than {dictionary.features} "
+                f"the owner {share.name!r} has {share.records} records, fewer than {dictionary.features} "
                 "features and an intercept",
                 remedy=f"pass --min-records {dictionary.parameters} to leave such owners out, or fewer --features",
                 value=share.name,
             )
 
 
-def _public_sample(public: pl.DataFrame, dictionary: Dictionary) -> Sample | None:
+def _public_sample(public: pl.DataFrame, dictionary: Dictionary, person: PersonUnit | None) -> Sample | None:
     if public.is_empty():
         return None
-    return public_sample(dictionary, public)
+    return public_sample(dictionary, public, None if person is None else whose_rows(public, person))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from copriv.losses.people import NOBODY, Whose
+from copriv.protocol.unit import PersonUnit
 from copriv.records.cells import read_values
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
@@ -68,6 +70,24 @@ def about_use(owners: Sequence[tuple[str, int, int]]) -> list[str]:
     silent = [name for name, _, used in owners if used == 0]
     if silent:
         notices.append(f"no record has a usable target, so they contribute nothing but noise: {_list(silent)}")
+    return notices
+
+
+def about_people(person: PersonUnit | None, whose: Whose | None, owners: Sequence[IntArray]) -> list[str]:
+    """Who is protected, and whom one owner's promise does not cover; for the people at home. Of owners, their rows."""
+    if person is None or whose is None:
+        return []
+    notices = [f"one person is protected as one ({person.words})"]
+    nobody = sum(int(np.sum(whose.codes[rows] == NOBODY)) for rows in owners)
+    if nobody:
+        notices.append(f"{nobody:,} private rows name no person: each counts as a person of its own")
+    met = np.concatenate([np.unique(whose.codes[rows]) for rows in owners])
+    times = np.unique(met[met != NOBODY], return_counts=True)[1]
+    if times.size and times.max() > 1:
+        notices.append(
+            f"{int(np.sum(times > 1)):,} people have rows at several owners, at most {int(times.max())}: what these "
+            "owners promise adds up for such a person"
+        )
     return notices
 
 

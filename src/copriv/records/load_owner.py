@@ -1,7 +1,7 @@
 """One owner's table, reduced with a dictionary that others have fitted: all it takes to join their study.
 
-Nothing is left out because of what is in it: an owner has as many records as its table has rows. That number becomes
-public, so it must not depend on any record.
+Nothing is left out because of what is in it: an owner has as many records as its table has rows, or people. That number
+becomes public, so it must not depend on any record.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ import numpy as np
 import polars as pl
 
 from copriv.errors import BadTable
+from copriv.losses.people import NOBODY, Whose
 from copriv.losses.records import Records
 from copriv.losses.sample import Sample
+from copriv.protocol.unit import PersonUnit
 from copriv.records.block_files import BlockFile, open_block_files
 from copriv.records.dictionary import Dictionary
 from copriv.records.file_format import FileFormat
 from copriv.records.folder import files_of
+from copriv.records.load_notices import about_people
+from copriv.records.people import Repeated, find_repeated, read_codes
 from copriv.records.ranges import require_name
 from copriv.records.resources import Resources
 from copriv.records.source import Stamps, stamp
@@ -45,6 +49,7 @@ class OpenedRecords:
 
     records: Records
     notices: tuple[str, ...]
+    repeated: Repeated | None = None
 
 
 def load_owner(
@@ -52,6 +57,7 @@ def load_owner(
     dictionary: Dictionary,
     *,
     target: str | None = None,
+    person: PersonUnit | None = None,
     tell: Tell = lambda _done, _total: None,
 ) -> OwnRecords:
     """Read and reduce a table, batch by batch, into memory.
@@ -60,11 +66,12 @@ def load_owner(
         table: the owner's rows.
         dictionary: the study's.
         target: what the owner calls the column to predict, if not as the study does.
+        person: which column names people, if a record is a person.
         tell: is told how many rows of how many are read.
     """
-    parts = _count([table], dictionary, target)
-    sample, unseen = _reduce(parts, dictionary, BATCH_ROWS, tell)
-    return OwnRecords(sample, _notices(sample.records, int(sample.used.sum()), unseen))
+    form = _Form(dictionary, target, person)
+    sample, notices = _in_memory(_count([table], form), form, BATCH_ROWS, tell)
+    return OwnRecords(sample, notices)
 
 
 def open_owner_records(
@@ -74,6 +81,7 @@ def open_owner_records(
     resources: Resources,
     *,
     target: str | None = None,
+    person: PersonUnit | None = None,
     tell: Tell = lambda _done, _total: None,
     note: Note = lambda _words: None,
 ) -> OpenedRecords:
@@ -85,6 +93,7 @@ def open_owner_records(
         dictionary: the study's.
         resources: how much memory there is, and who helps.
         target: what the owner calls the column to predict, if not as the study does.
+        person: which column names people, if a record is a person; such rows have to fit in memory.
         tell: is told how many rows of how many are read, now and in every later pass.
         note: is told what a person should know about a file.
     """
@@ -92,13 +101,21 @@ def open_owner_records(
     for file in files:
         _require_streamable(file.path, file.form, resources)
     stamps = stamp(*(file.path for file in files))
-    names = [target or dictionary.target.name, *dictionary.required_columns()]
-    parts = _count(open_block_files(files, names, tell, note), dictionary, target)
+    study = _Form(dictionary, target, person)
+    names = [target or dictionary.target.name, *dictionary.required_columns(), *study.people]
+    tables = open_block_files(files, names, tell, note)
+    parts = _count(tables, study)
     batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
     if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
-        sample, unseen = _reduce(parts, dictionary, batch_rows, tell)
+        sample, notices = _in_memory(parts, study, batch_rows, tell)
         stamps.require_unchanged()
-        return OpenedRecords(sample, _notices(sample.records, int(sample.used.sum()), unseen))
+        return OpenedRecords(sample, notices, None if person else _repeated(tables, dictionary, target))
+    if person is not None:
+        raise BadTable(
+            f"{stamps.places} does not fit in the memory that is allowed, and people are grouped in memory",
+            remedy="give more --memory and no --cluster, or split the file by person",
+            value=stamps.places,
+        )
     streamed = stream(parts, dictionary, replace(resources, batch_rows=batch_rows), stamps=stamps, tell=tell)
     return OpenedRecords(streamed, _notices(streamed.records, streamed.used, streamed.unlisted))
 
@@ -123,35 +140,76 @@ def stream(
     return replace(blank, digests=digests, used=int(used.sum()), bounds=bounds, unlisted=dict(unlisted))
 
 
-def _count(tables: Sequence[pl.LazyFrame], dictionary: Dictionary, target: str | None) -> list[Part]:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a study needs of a table: features, the target under the owner's name for it, and whose a row is."""
+
+    dictionary: Dictionary
+    target: str | None
+    person: PersonUnit | None
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        return () if self.person is None else (self.person.column,)
+
+
+def _count(tables: Sequence[pl.LazyFrame], form: _Form) -> list[Part]:
     """The columns that the study needs of every file, under its names, and how many rows there are."""
-    needed = [_as_study(table, dictionary, target) for table in tables]
+    needed = [_as_study(table, form) for table in tables]
     parts = [Part(table, 0, count_rows(table)) for table in needed]
-    rows = sum(part.rows for part in parts)
-    if rows < dictionary.parameters:
-        raise BadTable(
-            f"{rows} records, fewer than {dictionary.features} features and an intercept",
-            remedy="an owner needs more records than that to take part",
-            value=rows,
-        )
+    if form.person is None:
+        _require_enough(sum(part.rows for part in parts), form.dictionary)
     return parts
 
 
-def _as_study(table: pl.LazyFrame, dictionary: Dictionary, target: str | None) -> pl.LazyFrame:
+def _require_enough(records: int, dictionary: Dictionary) -> None:
+    if records < dictionary.parameters:
+        raise BadTable(
+            f"{records} records, fewer than {dictionary.features} features and an intercept",
+            remedy="an owner needs more records than that to take part",
+            value=records,
+        )
+
+
+def _as_study(table: pl.LazyFrame, form: _Form) -> pl.LazyFrame:
+    dictionary, target = form.dictionary, form.target
     if target is not None and target != dictionary.target.name:
         require_name(target, "your target")
         require_columns(table, [target])
         table = table.drop(dictionary.target.name, strict=False).rename({target: dictionary.target.name})
-    names = {dictionary.target.name, *dictionary.required_columns()}
-    require_columns(table, [dictionary.target.name, *dictionary.required_columns()])
-    return table.select(sorted(names))
+    names = [dictionary.target.name, *dictionary.required_columns(), *form.people]
+    require_columns(table, names)
+    return table.select(sorted(set(names)))
 
 
-def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell: Tell) -> tuple[Sample, Counter[str]]:
-    """All records in memory, and how many cells of each column are of a category without a place of its own."""
+def _repeated(tables: Sequence[pl.LazyFrame], dictionary: Dictionary, target: str | None) -> Repeated | None:
+    """A column of a single file that looks as if it named people; whatever goes wrong, none: it is only pointed out."""
+    try:
+        return find_repeated(tables[0], [target or dictionary.target.name]) if len(tables) == 1 else None
+    except Exception:  # noqa: BLE001 - it may be one record's doing
+        return None
+
+
+def _in_memory(parts: Sequence[Part], form: _Form, batch_rows: int, tell: Tell) -> tuple[Sample, tuple[str, ...]]:
+    """All records in memory, and what a person should know about them."""
+    sample, whose, unseen = _reduce(parts, form, batch_rows, tell)
+    notices = _notices(sample.records, int(sample.used.sum()), unseen)
+    grouped = sample.grouped(whose)
+    if whose is None:
+        return grouped, notices
+    _require_enough(grouped.records, form.dictionary)
+    return grouped, (*notices, *about_people(form.person, whose, [np.arange(sample.rows)]))
+
+
+def _reduce(
+    parts: Sequence[Part], form: _Form, batch_rows: int, tell: Tell
+) -> tuple[Sample, Whose | None, Counter[str]]:
+    """All rows in memory, whose they are, and cells of each column in a category without a place of its own."""
+    dictionary, person, places = form.dictionary, form.person, dict[str, int]()
     unseen: Counter[str] = Counter()
     rows, done = sum(part.rows for part in parts), 0
     columns, targets = np.zeros((dictionary.parameters, rows)), np.zeros(rows)
+    whose = None if person is None else Whose(np.full(rows, NOBODY, dtype=np.int64), person.rows_cap, person.weigh)
     for part in parts:
         for batch in collect_batches(part.table, batch_rows):
             if done + batch.height > rows:
@@ -159,12 +217,14 @@ def _reduce(parts: Sequence[Part], dictionary: Dictionary, batch_rows: int, tell
             features, targets[done : done + batch.height], others = dictionary.read(batch)
             unseen.update(others)
             columns[:, done : done + batch.height] = features.T
+            if person is not None and whose is not None:
+                whose.codes[done : done + batch.height] = read_codes(batch[person.column], places)
             done += batch.height
             tell(done, rows)
     if done != rows:
         raise _changed(rows, done)
     columns.flags.writeable = targets.flags.writeable = False
-    return Sample(columns, targets), unseen
+    return Sample(columns, targets), whose, unseen
 
 
 def _changed(rows: int, done: int) -> BadTable:

@@ -22,7 +22,7 @@ class Partition:
     Args:
         column: the column whose values name the owners; None for consecutive blocks.
         owners: how many blocks.
-        records_per_owner: rows of each block, or the most rows of each named owner.
+        records_per_owner: records of each block, or the most records of each named owner.
         min_records: owners with fewer records are left out.
     """
 
@@ -44,10 +44,16 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The rows of one owner, in the table's order."""
+    """The rows of one owner, in the table's order; and how many people they are of, if a record is a person."""
 
     name: str
     rows: IntArray
+    people: int | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records there are: rows, or people."""
+        return int(self.rows.size) if self.people is None else self.people
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,21 +76,28 @@ def number_names(values: pl.Series, places: dict[str, int]) -> npt.NDArray[np.in
     return np.full(len(values), NAMELESS, np.int32) if numbered is None else numbered.fill_null(NAMELESS).to_numpy()
 
 
-def divide(partition: Partition, names: Names | None, rows: int) -> list[Share]:
-    """The share of each owner among the private rows 0 … rows − 1; `names` holds the owner column, if there is one."""
+def divide(partition: Partition, names: Names | None, rows: int, places: IntArray | None = None) -> list[Share]:
+    """The share of each owner among the private rows 0 … rows − 1; `names` holds the owner column, if there is one.
+
+    `places` says whose each row is, if a record is a person (`losses.people`). Blocks are of people then, so that none
+    is at two owners.
+    """
+    if partition.owners is not None and places is not None:
+        blocks = _blocks(partition.owners, partition.records_per_owner, int(places.max(initial=-1)) + 1)
+        return [_of_people(block.name, np.arange(rows), np.isin(places, block.rows), places) for block in blocks]
     if partition.owners is not None:
         return _blocks(partition.owners, partition.records_per_owner, rows)
     if names is None:
         raise BadInput("the owner column was not read", remedy="pass its values", value=partition.column)
-    return _groups(names, partition.records_per_owner)
+    return _groups(names, partition.records_per_owner, places)
 
 
 def keep_large(shares: Sequence[Share], min_records: int) -> tuple[list[Share], list[Share]]:
     """Owners with at least `min_records` records, and the others."""
-    kept = [share for share in shares if share.rows.size >= min_records]
-    small = [share for share in shares if share.rows.size < min_records]
+    kept = [share for share in shares if share.records >= min_records]
+    small = [share for share in shares if share.records < min_records]
     if not kept:
-        most = max((share.rows.size for share in shares), default=0)
+        most = max((share.records for share in shares), default=0)
         raise BadTable(
             f"no owner has {min_records} records",
             remedy=f"lower --min-records: the largest owner has {most}",
@@ -105,9 +118,23 @@ def _blocks(owners: int, size: int | None, rows: int) -> list[Share]:
     return [Share(f"owner-{i + 1:0{width}d}", np.arange(edges[i], edges[i + 1], dtype=np.int64)) for i in range(owners)]
 
 
-def _groups(names: Names, most: int | None) -> list[Share]:
+def _of_people(name: str, rows: IntArray, chosen: npt.NDArray[np.bool_], places: IntArray) -> Share:
+    """The chosen ones of some rows, and how many people they are of."""
+    return Share(name, rows[chosen].astype(np.int64), int(np.unique(places[rows[chosen]]).size))
+
+
+def _first_people(rows: IntArray, places: IntArray, most: int | None) -> npt.NDArray[np.bool_]:
+    """Which of some rows are of the first so many people among them."""
+    _, first, who = np.unique(places[rows], return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[who] < (rows.size if most is None else most))
+
+
+def _groups(names: Names, most: int | None, places: IntArray | None) -> list[Share]:
     members = {name: np.flatnonzero(names.codes == place) for place, name in enumerate(names.known)}
     present = sorted(name for name, rows in members.items() if rows.size)
     if not present:
         raise BadTable("the owner column is missing in every private row", remedy="name another --owner-column")
-    return [Share(name, members[name][:most].astype(np.int64)) for name in present]
+    if places is None:
+        return [Share(name, members[name][:most].astype(np.int64)) for name in present]
+    owned = {name: members[name].astype(np.int64) for name in present}
+    return [_of_people(name, rows, _first_people(rows, places, most), places) for name, rows in owned.items()]

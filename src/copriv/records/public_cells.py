@@ -16,13 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from copriv.errors import BadInput
+from copriv.losses.people import Whose
 from copriv.losses.sample import Sample
 from copriv.records.boosting import (
     FOLDS,
     Boosting,
     fit_boosting,
     fit_grove,
-    folds_of,
+    folds_of_people,
     score_again,
     score_loss,
     scores_without,
@@ -88,6 +89,7 @@ class PublicCells:
         left_out: columns that are not used, and why.
         pairs: products of two cells.
         boosted: tells trees and scores out of fold that are known already.
+        whose: whose each row is, if a record is a person.
     """
 
     columns: tuple[Column, ...]
@@ -97,6 +99,7 @@ class PublicCells:
     left_out: tuple[LeftOut, ...]
     pairs: tuple[tuple[int, int], ...] = ()
     boosted: Callable[[], Boosting] | None = None
+    whose: Whose | None = None
 
     @property
     def usable(self) -> int:
@@ -112,7 +115,7 @@ class PublicCells:
         draft = Dictionary(self.columns, length=1.0, intercept=0.5, target=self.target, **self._blocks(spec))
         self._require_rows(draft, spec)
         dictionary, rows = bounded(draft, self._scores_by(draft))
-        public = Sample.of_rows(*usable_records(rows, self.targets.copy()))
+        public = Sample.of_rows(*usable_records(rows, self.targets.copy())).grouped(self.whose)
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
     def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
@@ -123,7 +126,7 @@ class PublicCells:
         rows tell of their targets. Rows without a target are left out.
         """
         rows = np.flatnonzero(self._known)
-        of_row = folds_of(rows.size)
+        of_row = self._folds
         for fold in range(FOLDS):
             others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
             others = replace(others, boosted=partial(self._boosted_beside, fold))
@@ -166,7 +169,7 @@ class PublicCells:
         if self.boosted is not None:
             return self.boosted()
         known, counts = self._known, category_counts(self.columns)
-        return fit_boosting(self.inputs[known], self.targets[known], counts, labels=self._labels)
+        return fit_boosting(self.inputs[known], self.targets[known], counts, labels=self._labels, folds=self._folds)
 
     @cached_property
     def ripening(self) -> float:
@@ -175,7 +178,7 @@ class PublicCells:
         A score's loss falls about as 1/rows. Scores of three fifths and of four fifths are known for every row.
         """
         targets, labels = self.targets[self._known], self._labels
-        folds, early = folds_of(targets.size), list[float]()
+        folds, early = self._folds, list[float]()
         for fold, known in enumerate(self._boosted_without):
             early.append(score_loss(known.out_of_fold, targets[folds != fold], labels=labels))
         late = score_loss(self.boosting.out_of_fold, targets, labels=labels)
@@ -202,6 +205,12 @@ class PublicCells:
     def _known(self) -> npt.NDArray[np.bool_]:
         return np.isfinite(self.targets)
 
+    @cached_property
+    def _folds(self) -> IntArray:
+        """Of every row with a target."""
+        rows = np.flatnonzero(self._known)
+        return folds_of_people(None if self.whose is None else self.whose.take(rows), rows.size)
+
     @property
     def _labels(self) -> bool:
         return self.target.kind == "label"
@@ -226,7 +235,9 @@ class PublicCells:
         """Of each fold, scores of the other rows by trees that have never seen its own."""
         known, counts = self._known, category_counts(self.columns)
         trees = self.boosting.trees
-        scores = scores_without(self.inputs[known], self.targets[known], counts, trees, labels=self._labels)
+        scores = scores_without(
+            self.inputs[known], self.targets[known], counts, trees, self._folds, labels=self._labels
+        )
         return tuple(Boosting(trees, each) for each in scores)
 
     def _boosted_beside(self, fold: int) -> Boosting:
@@ -239,11 +250,13 @@ class PublicCells:
 
     def _by(self, fitted: Fitted) -> tuple[Sample, Sample]:
         """The rows that features were fitted on, and these rows by the same features."""
-        return fitted.public, Sample.of_rows(self._rows_by(fitted.dictionary), self.targets.copy())
+        own = Sample.of_rows(self._rows_by(fitted.dictionary), self.targets.copy())
+        return fitted.public, own.grouped(self.whose)
 
     def _part(self, rows: IntArray) -> PublicCells:
         """Some of the rows with a target, with trees of their own."""
-        return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None)
+        whose = None if self.whose is None else self.whose.take(rows)
+        return replace(self, values=self.values[rows], targets=self.targets[rows], boosted=None, whose=whose)
 
     def _scores_by(self, dictionary: Dictionary) -> FloatArray:
         """Features of every row before they are bounded, a public score out of fold."""
@@ -313,7 +326,7 @@ def bounded(draft: Dictionary, scores: FloatArray) -> tuple[Dictionary, FloatArr
     return msgspec.structs.replace(draft, length=length, intercept=intercept), bound_rows(scores, length, intercept)
 
 
-def public_sample(dictionary: Dictionary, public: pl.DataFrame) -> Sample:
+def public_sample(dictionary: Dictionary, public: pl.DataFrame, whose: Whose | None = None) -> Sample:
     """Public rows by a dictionary that is agreed already; a public score is worked out anew, out of fold.
 
     On the rows that the dictionary was fitted on, that is the score they had then. Plain scores would be those of trees
@@ -324,9 +337,11 @@ def public_sample(dictionary: Dictionary, public: pl.DataFrame) -> Sample:
     if dictionary.score_place is not None and not isinstance(dictionary.score, msgspec.UnsetType):
         inputs = Layout.of(dictionary.columns).inputs_of(values[known])
         counts, labels = category_counts(dictionary.columns), dictionary.target.kind == "label"
-        anew = score_again(inputs, targets[known], counts, dictionary.score.trees, labels=labels)
+        folds = folds_of_people(None if whose is None else whose.take(np.flatnonzero(known)), inputs.shape[0])
+        anew = score_again(inputs, targets[known], counts, dictionary.score.trees, labels=labels, folds=folds)
         scores[known, dictionary.score_place] = dictionary.score.standardised(anew)
-    return Sample.of_rows(*usable_records(bound_rows(scores, dictionary.length, dictionary.intercept), targets))
+    rows = usable_records(bound_rows(scores, dictionary.length, dictionary.intercept), targets)
+    return Sample.of_rows(*rows).grouped(whose)
 
 
 def category_counts(columns: Sequence[Column]) -> list[int]:

@@ -112,6 +112,11 @@ class StreamedRecords:
         """How many numbers a model has (p)."""
         return self.dictionary.parameters
 
+    @property
+    def most_rows(self) -> int:
+        """Records are rows: people are not read in pieces."""
+        return 0
+
     def extremes(self) -> tuple[float, float]:
         """The length of the longest record, and the largest target, as the first pass found them."""
         return self.bounds

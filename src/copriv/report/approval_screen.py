@@ -63,7 +63,8 @@ def screen_rows(prepared: Prepared) -> list[tuple[str, str]]:
         ("model", _model(terms)),
         *study_rows(prepared.study),
         ("meetings", f"{terms.meeting}, clock: {terms.clock}"),
-        *_own_rows(enrollment, prepared.sample.records),
+        *_unit_rows(terms),
+        *_own_rows(enrollment, prepared.sample.records, terms),
         *part_rows(prepared.commitment, terms.parameters),
     ]
 
@@ -83,19 +84,34 @@ def part_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     return [*menu, *(("you answer", _part(part, commitment, parameters)) for part in others)]
 
 
-def _own_rows(enrollment: Enrollment, records: int) -> list[tuple[str, str]]:
+def _unit_rows(terms: Terms) -> list[tuple[str, str]]:
+    """What is protected as one; of a person, which rows count, and what that does to the model."""
+    if terms.people is None:
+        return [("unit", terms.unit_in_words)]
+    how = squeezed(terms.people.words, _LONGEST_ORIGIN)
+    more = "a row that names nobody is a person of its own; a person at several owners loses at each of them"
+    return [("unit", terms.unit_in_words), ("people", f"{how}; {more}")]
+
+
+def _own_rows(enrollment: Enrollment, records: int, terms: Terms) -> list[tuple[str, str]]:
     accountant = "pure" if enrollment.guarantee.pure else enrollment.accountant
     called = "as the study calls it" if enrollment.target is None else quoted(enrollment.target)
     return [
         ("your records", plain(enrollment.data, _LONGEST_PATH)),
         *([("blocks that are read", plain(", ".join(enrollment.blocks), 2000))] if enrollment.blocks else []),
         ("their file is written", plain(enrollment.form.words)),
-        ("their number", f"{records:,}; this number becomes public"),
+        _number_row(records, terms),
         ("your target", called),
         ("your ledger", plain(enrollment.ledger, _LONGEST_PATH)),
-        ("you promise", enrollment.guarantee.words),
+        ("you promise", enrollment.guarantee.words_for(terms.unit)),
         ("accountant", _ACCOUNTANTS[accountant]),
     ]
+
+
+def _number_row(records: int, terms: Terms) -> tuple[str, str]:
+    if terms.people is None:
+        return "their number", f"{records:,}; this number becomes public"
+    return "people in them", f"{records:,}; this number becomes public, and the number of rows does not"
 
 
 def _model(terms: Terms) -> str:
@@ -111,7 +127,7 @@ def _part(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
     return (
         f"{times}: {_what(part, commitment, parameters)}; "
         f"{mechanism.name} noise of scale {mechanism.scale:.6g} on every number, for "
-        f"a change of at most {part.sensitivity.value:.6g} ({norm}) when one record is replaced; "
+        f"a change of at most {part.sensitivity.value:.6g} ({norm}) when one {commitment.unit} is replaced; "
         f"this takes {calibration.budget.words}, {100 * share:.4g}% of what you promise"
     )
 
@@ -122,10 +138,11 @@ def _what(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
     if part.kind == "moments":
         return (
             f"noisy sums of second moments of your records (Σ xxᵀ and Σ xy), {moment_count(parameters):,} numbers; a "
-            f"record's row is at most {part.bound:g} long and its target within ±{commitment.target_bound:g}"
+            f"{commitment.unit}'s row is at most {part.bound:g} long and its target within ±{commitment.target_bound:g}"
         )
     if part.kind == "loss":
-        return f"a noisy average loss, 1 number; a record's loss counts at most {part.bound:g}"
+        return f"a noisy average loss, 1 number; a {commitment.unit}'s loss counts at most {part.bound:g}"
     return (
-        f"a noisy average gradient, {parameters:,} numbers; a record's gradient is at most {part.bound:g} long ({norm})"
+        f"a noisy average gradient, {parameters:,} numbers; a {commitment.unit}'s gradient is at most {part.bound:g} "
+        f"long ({norm})"
     )

@@ -23,7 +23,7 @@ from copriv.owner.owner import study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import spent_epsilon
-from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount, Guarantee, Measure
+from copriv.privacy.guarantee import ADJACENCY, NANO, Amount, Guarantee, Measure
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import plain
@@ -121,7 +121,7 @@ def state_dataset(path: Path, date: str) -> DatasetStatement:
         ledger=book.id,
         date=date,
         copriv=__version__,
-        unit=UNIT,
+        unit=book.unit_words,
         adjacency=ADJACENCY,
         promised=promised,
         spent=spent,
@@ -266,4 +266,5 @@ def _facts(book: LedgerState, entries: Sequence[Entry], date: str, public: Seque
         ),
         repeated=True,
         public=tuple(public) or (PublicRows(),),
+        unit=book.unit_words,
     )

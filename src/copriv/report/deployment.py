@@ -28,6 +28,12 @@ _UNPROTECTED = (
 )
 
 
+_DESCRIBED = {
+    True: "one row of one owner; a person with several rows loses on each of them",
+    False: "one person with all of its rows at one owner; a person at several owners loses at each of them",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What of a deployment differs from one to the next.
@@ -44,6 +50,7 @@ class Facts:
         mechanisms: which noise is added.
         repeated: whether more answers may follow.
         public: which rows were taken as public.
+        unit: what is protected as one.
     """
 
     name: str
@@ -57,6 +64,7 @@ class Facts:
     mechanisms: tuple[str, ...]
     repeated: bool
     public: tuple[PublicRows, ...]
+    unit: str = UNIT
 
 
 def describe_deployment(facts: Facts) -> Deployment:
@@ -70,8 +78,8 @@ def describe_deployment(facts: Facts) -> Deployment:
         },
         "dp_flavor": _flavor_section(facts),
         "privacy_loss": {
-            "privacy_unit": UNIT,
-            "privacy_unit_description": "one row of one owner; a person with several rows loses on each of them",
+            "privacy_unit": facts.unit.split(" (")[0],
+            "privacy_unit_description": _DESCRIBED[facts.unit == UNIT],
             "privacy_parameters": {"epsilon": facts.epsilon, "delta": facts.delta},
             "privacy_parameters_description": "the largest of any owner; null if no budget is declared",
         },
@@ -101,7 +109,7 @@ def _flavor_section(facts: Facts) -> Section:
     """What is promised, in the registry's terms."""
     return {
         "name": flavor(facts.accountants, facts.delta),
-        "input_metric": f"number of records that are replaced ({ADJACENCY})",
+        "input_metric": f"number of {'records' if facts.unit == UNIT else 'people'} that are replaced ({ADJACENCY})",
         "bound_on_input_distance": 1,
         "output_measure": "ε of Laplace noise, ρ or the privacy loss distribution of Gaussian noise",
         "bound_on_output_distance": {"epsilon": facts.epsilon, "delta": facts.delta},

@@ -129,7 +129,9 @@ def figures(run: LocalRun) -> Figures:
         features=run.intake.dictionary.features,
         rule=terms.rule,
         horizon=terms.horizon,
-        guarantee=GuaranteeShown(max(entry.promised for entry in spent), calibration.guarantee.delta),
+        guarantee=GuaranteeShown(
+            max(entry.promised for entry in spent), calibration.guarantee.delta, run.study.terms.unit_words
+        ),
         relative_fitness=findings.relative,
         cost_of_privacy=findings.cost_of_privacy,
         fitness=findings.fitness,

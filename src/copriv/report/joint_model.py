@@ -18,7 +18,8 @@ from copriv.vectors import FloatArray
 def keep_model(home: OwnerWorkspace, theta: tuple[float, ...]) -> Path:
     """Write the joint model to an owner's folder, so that it can be judged and used at home."""
     enrollment, path = home.enrollment, home.folder / "model.json"
-    promised = (Promised(enrollment.owner, enrollment.guarantee.epsilon, enrollment.delta),)
+    unit = home.study.terms.unit_words
+    promised = (Promised(enrollment.owner, enrollment.guarantee.epsilon, enrollment.delta, unit),)
     dictionary = Dictionary.from_study(home.study.dictionary)
     write_afresh(ModelFile(theta, home.study.terms, dictionary, promised, "secure"), path)
     return path

@@ -92,17 +92,19 @@ class LedgerHistory(msgspec.Struct):
     ledger: str
     owner: str
     events: list[LedgerEvent]
+    unit: str = UNIT
 
 
 def read_history(path: Path, *, values: bool) -> LedgerHistory:
     """The history of the ledger in a file; with `values`, also the numbers that left."""
     with closing(SqliteLedger(path)) as ledger:
-        return LedgerHistory(str(path), ledger.state().owner, history(ledger, values=values))
+        state = ledger.state()
+        return LedgerHistory(str(path), state.owner, history(ledger, values=values), state.unit_words)
 
 
 def history_lines(told: LedgerHistory) -> Iterator[str]:
     """The same for a terminal."""
-    yield f"the ledger {told.ledger} of {plain(told.owner)}; times are UTC, every price is for any one record"
+    yield f"the ledger {told.ledger} of {plain(told.owner)}; times are UTC, every price is for any one {told.unit}"
     yield from lines(told.events)
 
 
@@ -121,7 +123,7 @@ def history(ledger: SqliteLedger, *, values: bool, after: int = 0) -> list[Ledge
         elif isinstance(body, Block | Renewed | Expired):
             events.append(_of_block(entry, body))
         elif not isinstance(body, Answered):
-            events.append(_told(entry, body))
+            events.append(_told(entry, body, book.unit_words))
     return [msgspec.structs.replace(event, date=event.date or before) for event in events]
 
 
@@ -218,7 +220,7 @@ def _noise(release: Release) -> str:
     return f"{plain(release.mechanism)} noise of scale {release.scale:.3g}"
 
 
-def _told(entry: Entry, body: Opening | Enrolled | Epoch | Version) -> LedgerEvent:
+def _told(entry: Entry, body: Opening | Enrolled | Epoch | Version, unit: str) -> LedgerEvent:
     if isinstance(body, Enrolled):
         return _enrolled(entry, body)
     if isinstance(body, Version):
@@ -228,7 +230,7 @@ def _told(entry: Entry, body: Opening | Enrolled | Epoch | Version) -> LedgerEve
     opened = isinstance(body, Opening)
     declared = body.nano_epsilon < OPEN
     commitment = f"ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g}" if declared else "no budget is declared"
-    words = f"{'' if opened else 'a new promise: '}{commitment} for any one {UNIT} ({ADJACENCY}){signed}"
+    words = f"{'' if opened else 'a new promise: '}{commitment} for any one {unit} ({ADJACENCY}){signed}"
     return LedgerEvent(
         number=entry.sequence,
         date=entry.at,

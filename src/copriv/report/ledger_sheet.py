@@ -15,7 +15,7 @@ from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Amount, Measure
+from copriv.privacy.guarantee import ADJACENCY, Amount, Measure
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
 from copriv.report.menu import at_share, kind_name
@@ -87,7 +87,7 @@ def ledger_sheet(path: Path, book: LedgerState, asked: dict[str, str] | None = N
         id=book.id,
         epsilon=None if undeclared else book.guarantee.epsilon,
         delta=book.guarantee.delta,
-        unit=UNIT,
+        unit=book.unit_words,
         adjacency=ADJACENCY,
         accountant=book.accountant,
         accounts=[

@@ -105,11 +105,15 @@ def menu_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     )
     if commitment.levels("gradient", 0):
         limit += f"; {MADE_FINER}"
+    unit = commitment.unit
     by_kind = groupby(commitment.menu, key=lambda part: part.kind)
-    return [("you answer", limit), *(("  on the menu", _choices(list(parts), parameters)) for _, parts in by_kind)]
+    return [
+        ("you answer", limit),
+        *(("  on the menu", _choices(list(parts), parameters, unit)) for _, parts in by_kind),
+    ]
 
 
-def _choices(parts: list[QueryBudget], parameters: int) -> str:
+def _choices(parts: list[QueryBudget], parameters: int, unit: str) -> str:
     """One kind: what leaves, and the price and the noise at every share."""
     first, norm = parts[0], parts[0].sensitivity.norm.name
     numbers = answer_size(first.kind, parameters)
@@ -121,7 +125,7 @@ def _choices(parts: list[QueryBudget], parameters: int) -> str:
         for part in parts
     )
     return (
-        f"noisy {kind_name(first.kind)}{of_rows}, {numbers:,} numbers; a record's {counts} is at most {first.bound:g} "
+        f"noisy {kind_name(first.kind)}{of_rows}, {numbers:,} numbers; a {unit}'s {counts} is at most {first.bound:g} "
         f"long{in_norm}; {first.calibration.mechanism.name} noise on every number, for a change of at most "
-        f"{first.sensitivity.value:.6g} ({norm}) when one record is replaced, at {choices}"
+        f"{first.sensitivity.value:.6g} ({norm}) when one {unit} is replaced, at {choices}"
     )

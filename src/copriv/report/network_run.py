@@ -93,7 +93,9 @@ def joint_figures(run: JointRun) -> JointFigures:
         meetings=met,
         meeting=terms.meeting,
         clock=terms.clock,
-        guarantee=GuaranteeShown(max(entry.promised for entry in spent), max(entry.delta for entry in spent)),
+        guarantee=GuaranteeShown(
+            max(entry.promised for entry in spent), max(entry.delta for entry in spent), run.terms.unit_words
+        ),
         spent=spent,
         refused={reason: refusals.count(reason) for reason in sorted(set(refusals))},
         evaluation=None if found is None else Judged(found.loss, found.standard_error, found.owners, found.records),
@@ -115,7 +117,8 @@ def joint_figures(run: JointRun) -> JointFigures:
 
 def write_joint(run: JointRun, figures: JointFigures) -> None:
     """The model, the privacy statement, the schedule, the report, the picture and, last, the figures."""
-    promised = tuple(Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent)
+    unit = figures.guarantee.unit
+    promised = tuple(Promised(entry.owner, entry.promised, entry.delta, unit) for entry in figures.spent)
     theta = tuple(run.model.tolist())
     errors = coefficient_errors(run.dictionary(), run.errors)
     model = ModelFile(theta, run.terms, run.dictionary(), promised, "secure", errors=errors)
@@ -213,5 +216,5 @@ def _statement(run: JointRun, spent: Sequence[Spending]) -> Statement:
     ]
     expelled = [ExpelledStatement(out.owner, out.why) for out in run.expelled]
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    heading = Heading(run.terms.name, run.terms.learner, date, run.terms.public)
+    heading = Heading(run.terms.name, run.terms.learner, date, run.terms.public, run.terms.people)
     return make_statement(heading, run.terms.digest(), "secure", owners, expelled)

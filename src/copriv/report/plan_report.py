@@ -58,7 +58,7 @@ def show_plan(
     epsilon = f"ε = {terms.epsilon:g}" if terms.epsilon else f"ε = {_epsilons(scenario)}, each its own"
     lines = (
         f"the study {terms.name!r} is in {place}; its terms are {terms.digest()}",
-        f"  asks for  {epsilon}, δ = {terms.delta:g} for any one record (replace-one)",
+        f"  asks for  {epsilon}, δ = {terms.delta:g} for any one {terms.unit_words} (replace-one)",
         f"  learner   {terms.learner or _NOT_NAMED}; {terms.public.words}",
         f"  rule      {terms.rule}, at most {many(candidates[0].answers, 'answer')} of each owner ({terms.meeting})",
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",

@@ -71,4 +71,4 @@ def write_with_picture(folder: Path, result: Result) -> None:
 
 
 def _promised(figures: Figures) -> Sequence[Promised]:
-    return [Promised(entry.owner, entry.promised, entry.delta) for entry in figures.spent]
+    return [Promised(entry.owner, entry.promised, entry.delta, figures.guarantee.unit) for entry in figures.spent]

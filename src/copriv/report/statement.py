@@ -14,10 +14,11 @@ import msgspec
 
 from copriv import __version__
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY, UNITS
 from copriv.privacy.weakness import weakness
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.public_rows import PublicRows
+from copriv.protocol.unit import PersonUnit
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.figures import Spending, spending
 from copriv.report.menu import MenuStated, chosen_words
@@ -34,13 +35,28 @@ PROTECTED = (
         "know, now and later, and for every model, figure or decision derived from the answers."
     ),
 )
+PEOPLE_PROTECTED = (
+    (
+        "Any one person of an owner, with all rows that it has there: whatever anybody sees of the owner's answers is "
+        "almost as likely if that person is replaced by any other, however many rows either has. How much 'almost' "
+        "allows is the owner's ε and δ. A row that names nobody is a person of its own."
+    ),
+    PROTECTED[1],
+)
+_SEVERAL = "A person with several records at one owner, or at several owners: what is lost on each of them adds up."
+_PEOPLE_SEVERAL = "A person at several owners: what is lost at each of them adds up."
+_COUNTED = "The number of an owner's records, the owner's name, when it was reachable, and that it took part."
+_PEOPLE_COUNTED = (
+    "The number of an owner's people (not that of their rows), the owner's name, when it was reachable, and that it "
+    "took part."
+)
 NOT_PROTECTED = (
-    "The number of an owner's records, the owner's name, when it was reachable, and that it took part.",
+    _COUNTED,
     (
         "What is true of a whole population: a model may reveal that smokers stay longer in hospital without revealing "
         "who smokes."
     ),
-    "A person with several records at one owner, or at several owners: what is lost on each of them adds up.",
+    _SEVERAL,
     (
         "Figures measured on the records themselves, such as how good a model is on them: they exist only where all "
         "records are, are marked as not private, and are not part of this statement or of model.json."
@@ -50,6 +66,9 @@ NOT_PROTECTED = (
         "dictionary of features: means, quantiles, categories, components, trees."
     ),
     "What an owner's machine reveals by other ways than its answers: timing, power, memory, a stolen disk.",
+)
+PEOPLE_NOT_PROTECTED = tuple(
+    {_COUNTED: _PEOPLE_COUNTED, _SEVERAL: _PEOPLE_SEVERAL}.get(words, words) for words in NOT_PROTECTED
 )
 ABOUT = (
     "This statement is about one study. What an owner's records have lost in other studies adds to it; each owner's "
@@ -100,12 +119,18 @@ class PublicStated(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a study is called, who asked, when it ended, and the rows it took as public."""
+    """What a study is called, who asked, when it ended, the rows it took as public, and whom it protects as one."""
 
     study: str
     learner: str
     date: str
     public: PublicRows
+    person: PersonUnit | None = None
+
+    @property
+    def unit(self) -> str:
+        """What is protected as one."""
+        return UNITS["record" if self.person is None else "person"]
 
 
 class ExpelledStatement(msgspec.Struct):
@@ -136,11 +161,12 @@ class Statement(msgspec.Struct):
     not_protected: tuple[str, ...] = NOT_PROTECTED
     assumed: tuple[str, ...] = ASSUMED
     expelled: list[ExpelledStatement] = []
+    people: str = ""
 
 
 def state(run: LocalRun, date: str) -> Statement:
     """The statement of a finished run on one machine."""
-    heading = Heading(run.origin.name, run.origin.learner, date, run.origin.public)
+    heading = Heading(run.origin.name, run.origin.learner, date, run.origin.public, run.study.terms.people)
     return make_statement(heading, run.study.terms.digest(), run.noise, _owners(run))
 
 
@@ -167,7 +193,7 @@ def make_statement(
         terms=terms,
         date=heading.date,
         copriv=__version__,
-        unit=UNIT,
+        unit=heading.unit,
         adjacency=ADJACENCY,
         noise=noise,
         private=noise == "secure",
@@ -176,6 +202,9 @@ def make_statement(
         weakness=next((owner.weakness for owner in owners if owner.weakness), None),
         deployment=describe_deployment(_facts(heading, owners)),
         expelled=list(expelled),
+        protected=PROTECTED if heading.person is None else PEOPLE_PROTECTED,
+        not_protected=NOT_PROTECTED if heading.person is None else PEOPLE_NOT_PROTECTED,
+        people="" if heading.person is None else f"Records are {heading.person.words}.",
     )
 
 
@@ -192,6 +221,7 @@ def _facts(heading: Heading, owners: Sequence[OwnerStatement]) -> Facts:
         mechanisms=tuple(sorted({owner.mechanism for owner in owners})),
         repeated=any(owner.most_answers > 1 for owner in owners),
         public=(heading.public,),
+        unit=heading.unit,
     )
 
 
@@ -207,6 +237,7 @@ def describe(statement: Statement) -> str:
             for owner in statement.owners
         ),
         statement.public.words,
+        *([statement.people] if statement.people else []),
         *([f"warning: {statement.weakness}"] if statement.weakness else []),
         statement.about,
     ]

@@ -75,7 +75,7 @@ class PublicGeometry:
         within = whiten.T @ covariance(clipped, clipped) @ whiten
         across = whiten.T @ covariance(full, clipped) @ whiten
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
-        second = public.columns @ public.columns.T / public.records
+        second = public.weighted @ public.columns.T / public.records
         roots = _eigen(second + objective.regularization * np.eye(theta.size))
         lift = whiten.T @ _root(values, basis) @ (roots[1] / np.sqrt(roots[0])) @ roots[1].T
         arrays = (
@@ -87,7 +87,7 @@ class PublicGeometry:
             within + ridge,
             np.linalg.solve(within + ridge, across.T).T,
             whiten.T @ (full - clipped).mean(axis=1),
-            _unevenness(whiten.T @ public.columns, spared),
+            _unevenness(public, whiten.T @ public.columns, spared),
             second,
             lift,
         )
@@ -138,11 +138,11 @@ class PublicGeometry:
         return np.asarray(variance * (whole / 2 if self.norm is Norm.L2 else whole - squares @ squares.T))
 
 
-def _unevenness(rows: FloatArray, curvatures: FloatArray) -> FloatArray:
-    """Variance over records of ℓ″zzᵀ, entry by entry, for whitened rows z."""
-    weighted = rows * curvatures
-    squares = (weighted**2) @ (rows**2).T / rows.shape[1]
-    mean = weighted @ rows.T / rows.shape[1]
+def _unevenness(public: Sample, rows: FloatArray, curvatures: FloatArray) -> FloatArray:
+    """Variance over records of ℓ″zzᵀ, entry by entry, for whitened rows z; for people, a bound on it."""
+    weighted, counts = rows * curvatures, public.weights
+    squares = (counts * weighted**2) @ (rows**2).T / public.records
+    mean = (counts * weighted) @ rows.T / public.records
     return np.asarray(np.maximum(squares - mean**2, _LEAST))
 
 

@@ -2,7 +2,8 @@
 
 A model of few rows fits them better than any others: at the model of 20 rows with 11 numbers, their gradients are less
 than half as long as those of other records. Without row i the model is, to first order, θ + A⁻¹∇ℓ_i/(n(1 − h_i)) with
-its leverage h_i = ℓ″xᵀA⁻¹x/n. So its margin moves by xᵀA⁻¹∇ℓ_i/(n(1 − h_i)). With many rows this is nothing.
+its leverage h_i = ℓ″xᵀA⁻¹x/n. So its margin moves by xᵀA⁻¹∇ℓ_i/(n(1 − h_i)). With many rows this is nothing. A person
+is left out with all of its rows: ∇ℓ_i is its gradient, and its leverage the sum of theirs, times what each row counts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from copriv.losses.objective import Objective
-from copriv.losses.passes import record_curvatures, record_slopes
+from copriv.losses.passes import gradient_lengths, record_curvatures, record_slopes
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray, Norm
 
@@ -21,19 +22,24 @@ _MOST_LEVERAGE = 0.9
 def left_out_offsets(objective: Objective, public: Sample, theta: FloatArray, curvature: FloatArray) -> FloatArray:
     """By how much each row's margin moves if it is left out; θ is the public model, `curvature` its Hessian A."""
     columns, records = public.columns, public.records
-    reach = quadratic_forms(np.asarray(np.linalg.inv(curvature), dtype=np.float64), columns) / records
-    leverage = np.minimum(record_curvatures(objective.loss, public, theta) * reach, _MOST_LEVERAGE)
-    return np.asarray(record_slopes(objective.loss, public, theta) * reach / (1 - leverage))
+    inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+    reach = quadratic_forms(inverse, columns) / records
+    slopes, bends = (pass_over(objective.loss, public, theta) for pass_over in (record_slopes, record_curvatures))
+    leverage = np.minimum(public.by_record(bends * reach), _MOST_LEVERAGE)
+    if public.people is None:
+        return np.asarray(slopes * reach / (1 - leverage))
+    moved = inverse @ (public.by_record(columns * slopes) / (records * (1 - leverage)))
+    return np.asarray(np.einsum("jr,jr->r", columns, np.repeat(moved, public.people.sizes, axis=1)))
 
 
 def quadratic_forms(matrix: FloatArray, columns: FloatArray) -> FloatArray:
-    """xᵀMx of every record."""
+    """xᵀMx of every row."""
     return np.asarray(np.einsum("jr,jr->r", columns, matrix @ columns))
 
 
 def offset_slopes(objective: Objective, public: Sample, theta: FloatArray, offsets: FloatArray) -> FloatArray:
     """∂ℓ/∂z of every row at margins that are moved by so much."""
-    moved = Sample(np.vstack([public.columns, offsets]), public.targets)
+    moved = public.with_columns(np.vstack([public.columns, offsets]))
     return record_slopes(objective.loss, moved, np.append(theta, 1.0))
 
 
@@ -48,21 +54,21 @@ def left_out_lengths(
     """‖∇ℓ‖ of every row at the model of the others: what a clip is chosen by."""
     bend = objective.curvature(public, theta) if curvature is None else curvature
     slopes = left_out_slopes(objective, public, theta, bend)
-    return np.asarray(np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0))
+    return gradient_lengths(public, slopes, norm)
 
 
 def clipped_gradients(
     public: Sample, objective: Objective, model: tuple[FloatArray, FloatArray], clip: float, norm: Norm
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ where the clip spares the record.
+    """∇ℓ of every record, the same clipped (both parameters × records), and ℓ″ of every row that the clip spares.
 
     `model` is θ_0 and A; each record is judged by the model of the others.
     """
     theta, curvature = model
     slopes = left_out_slopes(objective, public, theta, curvature)
-    lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
-    full = public.columns * slopes
-    spared = record_curvatures(objective.loss, public, theta) * (lengths <= clip)
+    lengths = gradient_lengths(public, slopes, norm)
+    full = public.by_record(public.columns * slopes)
+    spared = record_curvatures(objective.loss, public, theta) * public.by_row(lengths <= clip)
     return full, full * (clip / np.maximum(lengths, clip)), spared
 
 

@@ -90,7 +90,7 @@ class NewtonRule:
     asks: ClassVar[Literal["gradient"]] = "gradient"
 
     def __post_init__(self) -> None:
-        found = Unevenness.of(self.public.columns, self.outlook.spared, self.outlook.basis)
+        found = Unevenness.of(self.public, self.outlook.spared, self.outlook.basis)
         object.__setattr__(self, "unevenness", found)
 
     @classmethod

@@ -21,7 +21,7 @@ import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import record_curvatures, weighted_outer
+from copriv.losses.passes import gradient_lengths, record_curvatures, weighted_outer
 from copriv.losses.sample import Sample
 from copriv.rules.left_out import left_out_slopes, quadratic_forms
 from copriv.vectors import FloatArray, Norm, freeze, read_only
@@ -44,7 +44,7 @@ class PublicMoments:
         sampled: B U, from a deviation in the basis to one of full gradients, if populations are the same.
         price: (BU)ᵀA⁻¹(BU)/2, what a deviation in the basis costs.
         unexplained: trace of A⁻¹(Σ_gg − B Σ_cg)/2, what no answer about clipped gradients can teach.
-        spared: ℓ″ of every record; 0 where the clip does not spare it.
+        spared: ℓ″ of every row; 0 where the clip does not spare its record.
         staleness: what it costs that the public Hessian may be wrong (`rules.unevenness`), after one Newton step from
             θ_0, in fitness times n_pub².
         blunting: what the clip hides of a shift in which gradients differ by one record's variance: a shift is seen
@@ -80,20 +80,20 @@ class PublicGradients:
     """The public rows' gradients at the public model, each record judged by the model of the others.
 
     Args:
-        columns: the records x (parameters × records).
+        public: the public rows.
         start: θ_0.
         curvature: A.
         inverse: A⁻¹.
         gradients: ∇ℓ of every record (parameters × records).
         lengths: how long they are.
-        curvatures: ℓ″ of every record.
+        curvatures: ℓ″ of every row.
         ridge: 2λ, which A has in every direction.
         spread: Σ_gg.
-        strays: (ℓ″)² xᵀA⁻¹Σ_gg A⁻¹x of every record: how far its slope strays if the model does as samples do.
+        strays: (ℓ″)² xᵀA⁻¹Σ_gg A⁻¹x of every row: how far its slope strays if the model does as samples do.
         strayed: V, the mean of that times xxᵀ.
     """
 
-    columns: FloatArray
+    public: Sample
     start: FloatArray
     curvature: FloatArray
     inverse: FloatArray
@@ -112,23 +112,23 @@ class PublicGradients:
         curvature = objective.curvature(public, theta)
         inverse = _symmetric(np.asarray(np.linalg.inv(curvature), dtype=np.float64))
         slopes = left_out_slopes(objective, public, theta, curvature)
-        gradients = public.columns * slopes
+        gradients = public.by_record(public.columns * slopes)
         mean = gradients.mean(axis=1)
         spread = gradients @ gradients.T / public.records - np.outer(mean, mean)
         curvatures = record_curvatures(objective.loss, public, theta)
         strays = curvatures**2 * quadratic_forms(inverse @ spread @ inverse, public.columns)
         return cls(
-            columns=public.columns,
+            public=public,
             start=read_only(theta),
             curvature=freeze(curvature),
             inverse=freeze(inverse),
             gradients=gradients,
-            lengths=np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0),
+            lengths=gradient_lengths(public, slopes, norm),
             curvatures=curvatures,
             ridge=2 * objective.regularization,
             spread=spread,
             strays=strays,
-            strayed=weighted_outer(public.columns, strays) / public.records,
+            strayed=weighted_outer(public.columns, public.weights * strays) / public.records,
         )
 
     def under(self, clip: float) -> PublicMoments:
@@ -148,7 +148,7 @@ class PublicGradients:
             sampled=freeze(sampled),
             price=freeze(price),
             unexplained=max(everything - float(np.diag(price) @ spread), 0.0),
-            spared=freeze(np.where(self.lengths <= clip, self.curvatures, 0.0)),
+            spared=freeze(np.where(self.public.by_row(self.lengths <= clip), self.curvatures, 0.0)),
             staleness=self._staleness(clip, basis),
             blunting=self._blunting(clip),
         )
@@ -171,16 +171,20 @@ class PublicGradients:
         That is Σ_j ½(u_jᵀA⁻¹u_j) u_jᵀVu_j with V = E[(ℓ″)² (xᵀA⁻¹Σ_gg A⁻¹x) xxᵀ]: no M_j is needed.
         """
         price = np.sum(basis * (self.inverse @ basis), axis=0) / 2
-        shortened = self.lengths > clip
-        spared = self.strayed - weighted_outer(self.columns[:, shortened], self.strays[shortened]) / self.lengths.size
+        spared = self.strayed - self._over_shortened(clip, self.strays)
         return float(np.sum((basis * price @ basis.T) * spared))
 
     def _blunting(self, clip: float) -> float:
         """½ tr A⁻¹LΣ_ggLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
-        shortened = self.lengths > clip
-        hidden = weighted_outer(self.columns[:, shortened], self.curvatures[shortened]) / self.lengths.size
+        hidden = self._over_shortened(clip, self.curvatures)
         lost = (hidden + self.ridge * np.eye(self.start.size)) @ self.inverse
         return max(float(np.sum((self.inverse @ lost) * (lost @ self.spread))) / 2, 0.0)
+
+    def _over_shortened(self, clip: float, values: FloatArray) -> FloatArray:
+        """The part of the mean of value · xxᵀ that comes from records that the clip shortens."""
+        rows = self.public.by_row(self.lengths > clip)
+        weights = values[rows] if self.public.people is None else (self.public.people.weights * values)[rows]
+        return weighted_outer(self.public.columns[:, rows], weights) / self.lengths.size
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

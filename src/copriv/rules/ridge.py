@@ -47,8 +47,8 @@ def best_ridge(public: Sample, objective: Objective) -> float:
 
 def candidate_ridges(public: Sample, objective: Objective) -> FloatArray:
     """From the objective's λ to the largest eigenvalue that a Hessian of these rows may have, by equal factors."""
-    columns = public.columns
-    steepest = objective.loss.curvature_bound * float(np.linalg.eigvalsh(columns @ columns.T)[-1]) / public.records
+    second = public.weighted @ public.columns.T
+    steepest = objective.loss.curvature_bound * float(np.linalg.eigvalsh(second)[-1]) / public.records
     steps = max(np.log(max(steepest, objective.regularization) / objective.regularization) / np.log(_STEP), 0.0)
     return np.asarray(objective.regularization * _STEP ** np.arange(int(np.ceil(steps)) + 1), dtype=np.float64)
 
@@ -62,17 +62,27 @@ def squared_losses(public: Sample, ridges: FloatArray) -> FloatArray:
     found = []
     for ridge in ridges:
         bent = np.maximum(values, 0.0) + 2 * ridge
-        leverages = np.minimum(2 / public.records / bent @ squares, _MOST_LEVERAGE)
-        left_out = (offset / bent @ turned - public.targets) / (1 - leverages)
-        found.append(float(np.mean(left_out**2)))
+        misses = offset / bent @ turned - public.targets
+        found.append(public.mean(_left_out(public, turned, squares, bent, misses) ** 2))
     return np.asarray(found)
+
+
+def _left_out(
+    public: Sample, turned: FloatArray, squares: FloatArray, bent: FloatArray, misses: FloatArray
+) -> FloatArray:
+    """What every row is missed by at the model of the others; exact where each person has one row."""
+    leverages = np.minimum(public.by_record(2 / public.records / bent @ squares), _MOST_LEVERAGE)
+    if public.people is None:
+        return np.asarray(misses / (1 - leverages))
+    moved = 2 / public.records * public.by_record(turned * misses) / (1 - leverages) / bent[:, None]
+    return np.asarray(misses + np.einsum("jr,jr->r", turned, np.repeat(moved, public.people.sizes, axis=1)))
 
 
 def left_out_loss(public: Sample, objective: Objective) -> float:
     """The average loss of every row at the model of the others, to first order."""
     theta = minimise(objective, public)
     offsets = left_out_offsets(objective, public, theta, objective.curvature(public, theta))
-    moved = Sample(np.vstack([public.columns, offsets]), public.targets)
+    moved = public.with_columns(np.vstack([public.columns, offsets]))
     return average_value(objective.loss, moved, np.append(theta, 1.0))
 
 

@@ -2,7 +2,8 @@
 
 Over a way δ record x changes the gradient along u_j by u_jᵀ ℓ″xxᵀδ. The variance of that over records is δᵀM_jδ with
 M_j = E[(u_jᵀ ℓ″x)² xxᵀ]. Of all directions together these are p³ numbers: for short models they are worked out once,
-for long ones every δ goes through the records.
+for long ones every δ goes through the records. Where a record is a person, the sum over its rows is bounded by that of
+its rows' squares, times what each row counts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray, freeze
 
 # Up to so many numbers in a model, p³ of them are kept.
@@ -30,9 +32,10 @@ class Unevenness:
     weights: FloatArray
 
     @classmethod
-    def of(cls, columns: FloatArray, curvatures: FloatArray, basis: FloatArray) -> Unevenness:
-        """From records, ℓ″ of each (0 where the clip does not spare it) and directions u_j, one a column."""
-        weights = (basis.T @ (columns * curvatures)) ** 2 / columns.shape[1]
+    def of(cls, sample: Sample, curvatures: FloatArray, basis: FloatArray) -> Unevenness:
+        """From records, ℓ″ of each row (0 where the clip does not spare it) and directions u_j, one a column."""
+        columns = sample.columns
+        weights = sample.weights * (basis.T @ (columns * curvatures)) ** 2 / sample.records
         if columns.shape[0] <= _SHORT:
             weights = np.stack([(columns * weight) @ columns.T for weight in weights])
         return cls(columns, freeze(weights))

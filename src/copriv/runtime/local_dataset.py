@@ -1,7 +1,8 @@
 """The budget of a file in a run: recognise the records, check, charge once, and say what they lost in all.
 
 Owners' rows are disjoint, and the owner column and the order of rows are public, which replacing a record keeps. So one
-record is in one owner's part, and a run costs the file the largest promise of its owners, whatever the partition.
+record is in one owner's part, and a run costs the file the largest promise of its owners, whatever the partition. A
+person may be at several owners, and the file counts what one person has lost at one of them.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Payment:
         person: who runs it.
         new: where a ledger is made if the records have none; its name is the file's and chance, and says nothing of
             what is in the file.
+        unit: what the run protects as one.
     """
 
     registry: Registry
@@ -80,6 +82,7 @@ class Payment:
     price: Amount
     person: Person
     new: Path
+    unit: str = "record"
 
     @property
     def ledger(self) -> Path:
@@ -123,8 +126,9 @@ def check_payment(
     check_split(registry, settled, split)
     public = check_public(registry, settled, split, request, sources, tell)
     price = max((commitment.budget for commitment in study.commitments), key=lambda amount: amount.nano)
+    unit = study.terms.unit
     new = ledger_path(registry.folder / "ledgers", f"{found.path.stem} {token()[:16]}")
-    payment = Payment(registry, request, settled, split, public, price, person, new)
+    payment = Payment(registry, request, settled, split, public, price, person, new, unit)
     _check_room(payment, run)
     return payment
 
@@ -159,6 +163,7 @@ def _spending(book: LedgerState, ledger: Path) -> DatasetSpending:
         budget=None if undeclared(book) else book.guarantee.epsilon,
         studies=len(book.studies),
         weakness=weakness(lost),
+        unit=book.unit_words,
     )
 
 
@@ -175,8 +180,8 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
         ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
     asks = study.terms.kind
-    read = block_of_file(ledger.state(), payment.records)
-    ledger.enroll(Enrolled(name, origin.name, origin.learner, payment.person.name, asks, origin.public, read))
+    about = (name, origin.name, origin.learner, payment.person.name, asks, origin.public, study.terms.unit)
+    ledger.enroll(Enrolled(*about, blocks=block_of_file(ledger.state(), payment.records)))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()
 
@@ -208,6 +213,7 @@ def _check_room(payment: Payment, run: str | None) -> None:
 def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget to declare, if any, under which the records can pay for the run."""
     request = payment.request
+    book.require_unit(payment.unit)
     if request.budget is not None:
         require_within(book, payment.price, Guarantee.of(request.budget, request.delta))
     declared = _declaration(payment, book)

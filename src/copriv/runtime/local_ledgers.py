@@ -85,6 +85,7 @@ def dataset_of(request: TrainRequest, records: str | None) -> Dataset:
     order = f"shuffled by {request.rows_seed}" if request.shuffle else "in order"
     public = "none" if request.public else str(request.public_rows)
     division = f"{request.owner_column}|{request.owners}|{request.records_per_owner}|{order}|{public}"
+    division += f"|{request.person}" if request.person else ""
     return lambda owner: hashlib.sha256(f"{records}|{division}|{owner.name}".encode()).hexdigest()
 
 
@@ -106,4 +107,5 @@ def allow_open_files(ledgers: int) -> None:
 def _require_room(ledger: SqliteLedger, commitment: Commitment, dataset: str) -> None:
     book, wanted = ledger.state(), commitment.budget
     book.require_dataset(dataset)
+    book.require_unit(commitment.unit)
     require_left(book, wanted)

@@ -23,11 +23,12 @@ from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import Choose, Intake, LoadSpec, load_consortium
 from copriv.records.partition import Partition
+from copriv.records.people import choose_people
 from copriv.records.table import count_rows, has_header, open_table
 from copriv.records.target import TargetChoice
-from copriv.runtime.events import Note, Progress, Tell, counting
+from copriv.runtime.events import Note, Progress, Tell, Warned, counting
 from copriv.runtime.local_request import Loading, TrainRequest, loading_of
-from copriv.runtime.local_spec import rule_of, spec_for
+from copriv.runtime.local_spec import largest_epsilon, rule_of, spec_for
 from copriv.vectors import IntArray
 
 SYNTHETIC_OWNERS = 10
@@ -83,7 +84,7 @@ def settle_public_rows(loading: Loading, sources: Sources, intake: Intake) -> in
     """How many of the table's last rows were taken as public: as asked for, or what fits the table."""
     if loading.public_rows is not None:
         return loading.public_rows
-    return 0 if has_public(loading, sources) or intake.public is None else intake.public.records
+    return 0 if has_public(loading, sources) or intake.public is None else intake.public_rows
 
 
 def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
@@ -98,7 +99,8 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
     choice = TargetChoice(name, loading.ordinal, loading.positive_above, loading.loss == "logistic", loading.positive)
     partition = Partition(loading.owner_column, owners, per_owner, loading.min_records)
     header = sources.data is not None or loading.data is None or has_header(loading.data)
-    plan = LoadSpec(choice, partition, _features(loading), _public_rows(loading, sources), loading.skip, header)
+    person = choose_people(loading.person, loading.rows_cap, loading.weigh)
+    plan = LoadSpec(choice, partition, _features(loading), _public_rows(loading, sources), loading.skip, header, person)
     agreed = None if loading.dictionary is None else read_dictionary(loading.dictionary)
     notes: list[str] = []
     if rows:
@@ -156,6 +158,8 @@ def tell_reading(loading: Loading, intake: Intake, tell: Tell) -> None:
     """What a person should know of how the table was read."""
     for notice in intake.notices:
         tell(Note(notice))
+    if intake.repeated is not None and isinstance(loading, TrainRequest):
+        tell(Warned(intake.repeated.words(largest_epsilon(loading, [owner.name for owner in intake.owners]))))
     if loading.shuffle:
         tell(Note(f"rows shuffled with seed {loading.rows_seed}"))
 

@@ -33,13 +33,13 @@ def origin_of(request: TrainRequest, sources: Sources, name: str, intake: Intake
 def enrolled_by(who: str, study: TrainingPlan, origin: Origin) -> Enrolled:
     """What ledgers keep of a run, by its name, before anything is charged to it."""
     terms = study.terms
-    return Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public)
+    return Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public, terms.unit)
 
 
 def _public_rows(request: TrainRequest, sources: Sources, intake: Intake, terms: Terms) -> PublicRows:
     if intake.public is None:
         return terms.public
-    rows = intake.public.records
+    rows = intake.public_rows
     if sources.public is not None:
         return PublicRows(rows, plain(sources.public.name))
     if request.public is not None:

@@ -41,6 +41,9 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     decimal: str | None = None
     dates: str | None = None
     shuffle_seed: int | None = None
+    person: str | None = None
+    rows_cap: int | None = None
+    weigh: str | None = None
 
     @property
     def rows_seed(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from copriv.errors import BadInput
@@ -19,7 +20,12 @@ from copriv.runtime.schedule_file import read_trace
 
 def make_spec(request: TrainRequest, intake: Intake) -> TrainingSpec:
     """The user's wishes about privacy and learning."""
-    return spec_for(request, [owner.name for owner in intake.owners])
+    return replace(spec_for(request, [owner.name for owner in intake.owners]), person=intake.person)
+
+
+def largest_epsilon(request: TrainRequest, names: Sequence[str]) -> float:
+    """The largest that an owner promises."""
+    return max(guarantee.epsilon for guarantee in spec_for(request, names).guarantees)
 
 
 def spec_for(request: TrainRequest, names: Sequence[str]) -> TrainingSpec:

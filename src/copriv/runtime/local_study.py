@@ -69,7 +69,7 @@ def add_public_rows(intake: Intake, study: Path) -> Intake:
             remedy="put the file beside the study that it was written with, or give --public",
             value=public.parameters,
         )
-    return replace(intake, public=public)
+    return replace(intake, public=public, public_rows=public.rows)
 
 
 def _settled(study: StudyFile) -> dict[str, Any]:

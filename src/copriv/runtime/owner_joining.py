@@ -20,7 +20,7 @@ from copriv.owner.pending import taken, unfinished
 from copriv.owner.registry import Registry
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from copriv.privacy.guarantee import ADJACENCY, Guarantee
 from copriv.privacy.weakness import weakness
 from copriv.protocol.terms import Terms
 from copriv.records.cluster import PLAIN_MACHINE, Machine
@@ -178,7 +178,7 @@ def agreement_of(proposal: Proposal, folder: Path, *, approved: bool) -> Agreeme
         records=prepared.sample.records,
         epsilon=enrollment.guarantee.epsilon,
         delta=enrollment.delta,
-        unit=UNIT,
+        unit=terms.unit_words,
         adjacency=ADJACENCY,
         answers=enrollment.answers,
         evaluations=terms.evaluations,

@@ -98,7 +98,8 @@ class OwnerLog:
         measure: Measure = "epsilon" if self.home.enrollment.guarantee.pure else "rho"
         account = book.accounts.get(measure)
         left = None if account is None or account.open else account.left / NANO
-        return Replied(self.replies, (self.spent - before) / NANO, self.spent / NANO, left, measure, outcome)
+        price, spent, unit = (self.spent - before) / NANO, self.spent / NANO, self.home.study.terms.unit_words
+        return Replied(self.replies, price, spent, left, measure, outcome, unit)
 
     def _note(self, words: str) -> None:
         self.last_note = time.monotonic()

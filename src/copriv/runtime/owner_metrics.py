@@ -13,7 +13,7 @@ from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import account_of
 from copriv.owner.pause import is_paused
 from copriv.owner.workspace import OwnerWorkspace, Vitals
-from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT
+from copriv.privacy.guarantee import ADJACENCY, NANO
 from copriv.protocol.messages import Kind
 from copriv.runtime.owner_request import expiries_of
 from copriv.runtime.prometheus import Metric, Sample, as_text
@@ -49,18 +49,18 @@ def certificate_days(prefix: str, expiries: list[Expiry], now: datetime) -> Metr
 
 
 def _budget(home: OwnerWorkspace, book: LedgerState) -> Iterator[Metric]:
-    about = {"unit": UNIT, "adjacency": ADJACENCY}
+    about = {"unit": home.study.terms.unit, "adjacency": ADJACENCY}
     declared = [(measure, account) for measure, account in book.accounts.items() if not account.open]
     yield Metric(
         "copriv_owner_budget_left",
         "gauge",
-        "What the ledger has left for any one record, over all studies.",
+        "What the ledger has left for any one unit, over all studies.",
         tuple(Sample(account.left / NANO, {"measure": measure, **about}) for measure, account in declared),
     )
     yield Metric(
         "copriv_owner_budget_spent",
         "gauge",
-        "What any one record has lost, over all studies.",
+        "What any one unit has lost, over all studies.",
         tuple(Sample(account.spent / NANO, {"measure": name, **about}) for name, account in book.accounts.items()),
     )
     digest, guarantee = home.study.terms.digest(), home.enrollment.guarantee
@@ -69,7 +69,7 @@ def _budget(home: OwnerWorkspace, book: LedgerState) -> Iterator[Metric]:
     yield Metric(
         "copriv_owner_study_spent",
         "gauge",
-        "What this study has cost any one record.",
+        "What this study has cost any one unit.",
         (Sample(spent, {"measure": measure, **about}),),
     )
 

@@ -12,7 +12,7 @@ from copriv.owner.block_sheet import BlockShown, show_blocks
 from copriv.owner.pause import Pause, pause, read_pause, resume
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY
 from copriv.privacy.weakness import weakness
 from copriv.runtime.owner_request import expiries_of
 from copriv.transport.expiry import Expiry
@@ -80,7 +80,7 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
         epsilon_spent=left.epsilon_spent,
         epsilon_left=left.epsilon_left,
         delta=guarantee.delta,
-        unit=UNIT,
+        unit=terms.unit_words,
         adjacency=ADJACENCY,
         answers=left.answers,
         answers_left=left.answers_left,

@@ -10,7 +10,7 @@ from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner import arrival as module
 from copriv.owner.arrival import Arrival, append_block
 from copriv.owner.dataset_ledger import Word
-from copriv.owner.entries import Expired
+from copriv.owner.entries import Enrolled, Expired
 from copriv.owner.reading import Reading, choose_reading, files_to_read, units_of
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -55,7 +55,7 @@ def state_of(ledger):
 
 def rows_read(ledger, *blocks, until):
     files = files_to_read(ledger, Reading(blocks, until))
-    return sorted(who for table in open_block_files(files, []) for who in table.collect()["who"].to_list())
+    return sorted(who or "" for table in open_block_files(files, []) for who in table.collect()["who"].to_list())
 
 
 def test_a_returning_person_keeps_its_block_and_changes_no_number(ledger):
@@ -71,6 +71,7 @@ def test_a_returning_person_keeps_its_block_and_changes_no_number(ledger):
 
 def test_a_study_reads_the_blocks_that_can_pay(ledger):
     with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled("before", "before", "learner", "me", unit="person"))
         opened.reserve("q", "?", Amount(700_000_000, "epsilon"), "before", Amount(10**9, "epsilon"))
     append(ledger, "2026-02", write("feb.parquet", ["q1", "q2", "q3"], 100))
     state = state_of(ledger)
@@ -91,10 +92,12 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     assert (told.units, told.returning) == (1, 2)
 
 
-def test_rows_without_an_id_are_one_person(ledger):
-    told = append(ledger, "a", write("a.parquet", ["q1", None, None, ""], 100))
-    assert told.units == 2
-    assert append(ledger, "b", write("b.parquet", [None, "q2"], 200)).units == 1
+def test_a_row_that_names_nobody_is_a_person_of_its_block(ledger):
+    told = append(ledger, "a", write("a.parquet", ["q1", None, None, "", "p1"], 100))
+    assert (told.units, told.returning) == (4, 1)
+    assert append(ledger, "b", write("b.parquet", [None, "q2"], 200)).units == 2
+    assert len(rows_read(ledger, "a", until="b")) == 4
+    assert "p1" not in rows_read(ledger, "a", until="b")
 
 
 def test_known_rows_get_no_fresh_budget(ledger):

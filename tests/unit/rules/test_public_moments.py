@@ -67,7 +67,7 @@ def test_moments_are_as_defined(name, quantile):
     assert found.staleness != pytest.approx(other["staleness"], rel=1e-4)
     ways = np.random.default_rng(1).normal(size=(3, 6))
     direct = np.einsum("ka,jab,kb->kj", ways, tensor, ways)
-    assert Unevenness.of(public.columns, found.spared, found.basis).variances(ways) == pytest.approx(direct, rel=1e-7)
+    assert Unevenness.of(public, found.spared, found.basis).variances(ways) == pytest.approx(direct, rel=1e-7)
 
 
 @pytest.mark.parametrize("short", [0, 100])
@@ -77,7 +77,7 @@ def test_unevenness_is_the_same_with_and_without_a_tensor(short, monkeypatch):
     bends = np.random.default_rng(3).uniform(0, 2, size=300)
     ways = np.random.default_rng(4).normal(size=(5, 8))
     monkeypatch.setattr(unevenness, "_SHORT", short)
-    found = Unevenness.of(public.columns, bends, basis)
+    found = Unevenness.of(public, bends, basis)
     assert found.weights.ndim == (3 if short else 2)
     changes = np.stack([(basis.T @ (public.columns * bends)) * (way @ public.columns) for way in ways])
     assert found.variances(ways) == pytest.approx(np.mean(changes**2, axis=2))
