@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -10,11 +11,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from copriv.api.model import Model
 from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, write_sample
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
@@ -31,6 +34,7 @@ from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
+from copriv.report.coefficient_errors import CoefficientErrors
 from copriv.report.lifetime import lifetime_as_dict
 from copriv.report.plan_report import Worth, candidates_as_html
 
@@ -118,6 +122,17 @@ class Plan:
         """What makes the promise a weak one, if anything does."""
         largest = max(self.best.setting.guarantees)
         return weakness_of(largest.epsilon, largest.delta, min(self.scenario.records))
+
+    def carry(self, models: Sequence[Model]) -> Model:
+        """The models of the months so far as one, by the weights of the plan. Models are public: it costs no ε.
+
+        Args:
+            models: of the first months, the oldest first; all of them trained with the features of this plan.
+
+        Raises:
+            BadInput: months were not planned, or the models are not theirs.
+        """
+        return carry_models(self, models)
 
     def save(self, path: str | Path) -> Path:
         """Write the study file, and the public rows beside it, for the learner alone. Nothing is overwritten."""
@@ -252,3 +267,32 @@ def _with_evaluations(known: PublicStudy, terms: Terms, candidate: Candidate, sc
     delta = candidate.setting.guarantees[0].delta
     given = scenario if delta == scenario.delta else scenario.purely()
     return choose(outline_of(given, known.evidence, known.spec, Study(known.dictionary, terms)))
+
+
+def carry_models(found: Plan, models: Sequence[Model]) -> Model:
+    """See `Plan.carry`."""
+    life = found.lifetime
+    if life is None or not 0 < len(models) <= len(life.months):
+        raise BadInput(
+            f"{len(models)} models of {0 if life is None else len(life.months)} planned months",
+            remedy="plan months, and give one model for each of the first of them",
+            value=len(models),
+        )
+    for model in models:
+        if model.file.dictionary != found.dictionary or model.file.personal:
+            raise BadInput(
+                "a model with other features than those of the plan, or one that stays at home",
+                remedy="train every month with the study file of the plan",
+                value=model.target,
+            )
+    mixed = life.combination(len(models))
+    objective, public = found.terms.objective(), found.public
+    theta = mixed.start * minimise_freely(objective.loss, found.terms.regularization, public)
+    for weight, model in zip(mixed.weights, models, strict=True):
+        theta = theta + weight * np.asarray(model.file.theta)
+    newest, most = models[-1].file, max(life.scenario.epsilons)
+    promised = tuple(msgspec.structs.replace(each, epsilon=most) for each in newest.promised)
+    none = CoefficientErrors(none="the model combines those of several months")
+    return Model(
+        msgspec.structs.replace(newest, theta=tuple(objective.project(theta).tolist()), promised=promised, errors=none)
+    )

@@ -84,6 +84,7 @@ class Lifetime:
         window: the one that is taken.
         windows: all that were compared.
         months: every retraining.
+        public: ψ to be expected of the model of public rows alone.
     """
 
     scenario: Scenario
@@ -91,6 +92,11 @@ class Lifetime:
     window: Window
     windows: tuple[Window, ...]
     months: tuple[Month, ...]
+    public: float
+
+    def combination(self, months: int) -> Combination:
+        """How the models of the first so many months are combined."""
+        return combine([month.alone for month in self.months[:months]], self.public, self.keep)
 
     @property
     def study(self) -> Scenario:
@@ -130,7 +136,7 @@ def plan_months(
     windows = tuple(_judge(cost, scenario, life, each) for life, each in zip(lives, tried, strict=True))
     within = [each for each in windows if each.ratio <= MOST_RATIO] or windows
     best = min(within, key=lambda each: each.predicted)
-    return Lifetime(scenario, keep, best, windows, lives[windows.index(best)])
+    return Lifetime(scenario, keep, best, windows, lives[windows.index(best)], public)
 
 
 def in_window(scenario: Scenario, window: int, blocks: int) -> Scenario:

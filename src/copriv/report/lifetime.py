@@ -24,7 +24,7 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     against = f"{window.ratio:.2g} times that of a one-off study over the blocks that it reads"
     for line in (
         f"{read}; no {UNIT} loses more than {promise}",
-        "the models of all months so far are combined, by weight; that costs no ε: cp.carry",
+        "the models of all months so far are combined, by weight; that costs no ε: Plan.carry",
         f"the last should have ψ = {window.predicted:.3g}, {against}",
     ):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
