@@ -216,8 +216,7 @@ def _lifetime(known: PublicStudy, scenario: Scenario, settings: StudySettings) -
         return glance(known.outline(asked)).relative_fitness
 
     window, keep = settings.get("window"), settings.get("keep", 1.0)
-    public = known.evidence.view.public_model(scenario.total)
-    return plan_months(predict, public, scenario, settings["months"], window, keep)
+    return plan_months(predict, known.evidence.view.public_model, scenario, settings["months"], window, keep)
 
 
 def require_new_study(path: Path) -> None:

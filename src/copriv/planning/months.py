@@ -20,6 +20,8 @@ from copriv.privacy.guarantee import NANO, Guarantee, written
 MOST_MONTHS = 600
 # How much worse than a one-off study over the same records the last retraining may be.
 MOST_RATIO = 1.5
+# So many records that which they are does not matter.
+_EVER = 10**15
 _WINDOWS = (1, 2, 3, 4, 6, 8, 12, 18, 24, 36, 48)
 
 Gaussian = Literal["zcdp", "pld"]
@@ -38,8 +40,9 @@ class Month:
         epsilon: what the retraining costs every block that it reads; the largest of all owners.
         spent: what the oldest block that is read has spent after it.
         weight: of this month's model among all so far.
-        alone: ψ to be expected of this month's model by itself.
-        predicted: ψ to be expected of all so far, combined.
+        predicted: ψ to be expected of this month's model, on the records that it reads.
+        fresh: the same on new records: with what the choice of these records adds.
+        combined: what all models so far, combined, should have on new records.
     """
 
     month: int
@@ -48,8 +51,9 @@ class Month:
     epsilon: float
     spent: float
     weight: float
-    alone: float
     predicted: float
+    fresh: float
+    combined: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,16 @@ class Window:
     Args:
         months: how many (W).
         epsilon: what one retraining costs; the largest of all owners.
-        predicted: ψ to be expected in the last month, of all models combined.
+        predicted: ψ to be expected of the last retraining, on the records that it reads.
         one_off: ψ of one study over the blocks that the last month reads, for the whole lifetime ε.
+        combined: ψ of all months' models combined, on new records.
     """
 
     months: int
     epsilon: float
     predicted: float
     one_off: float
+    combined: float
 
     @property
     def ratio(self) -> float:
@@ -84,7 +90,7 @@ class Lifetime:
         window: the one that is taken.
         windows: all that were compared.
         months: every retraining.
-        public: ψ to be expected of the model of public rows alone.
+        public: ψ to be expected of the model of public rows alone, on new records.
     """
 
     scenario: Scenario
@@ -96,7 +102,7 @@ class Lifetime:
 
     def combination(self, months: int) -> Combination:
         """How the models of the first so many months are combined."""
-        return combine([month.alone for month in self.months[:months]], self.public, self.keep)
+        return combine([month.fresh for month in self.months[:months]], self.public, self.keep)
 
     @property
     def study(self) -> Scenario:
@@ -105,16 +111,21 @@ class Lifetime:
 
 
 def plan_months(
-    predict: Predict, public: float, scenario: Scenario, months: int, window: int | None = None, keep: float = 1.0
+    predict: Predict,
+    public: Callable[[int], float],
+    scenario: Scenario,
+    months: int,
+    window: int | None = None,
+    keep: float = 1.0,
 ) -> Lifetime:
-    """The window under which the last month's model should cost least, and every month under it.
+    """The window under which the last month's models, combined, should be best on new records; and every month of it.
 
-    Among windows whose last retraining should be at most 1.5 times as bad as a one-off study over the same records; if
-    there is none, among all.
+    Among windows whose last retraining should be at most 1.5 times as bad as a one-off study over the same records, at
+    the lifetime ε. A block that is read once, for all of its ε, makes both the same, so there is one.
 
     Args:
         predict: ψ to be expected of a study.
-        public: ψ to be expected of the model of public rows alone.
+        public: ψ to be expected of the model of public rows alone, on so many records.
         scenario: the records that arrive at each owner in a month, and what it promises about any one in all.
         months: how many retrainings.
         window: the number of months that a block is read, if that is settled.
@@ -135,8 +146,8 @@ def plan_months(
     lives = [_live(cost, scenario, months, each, (keep, public)) for each in tried]
     windows = tuple(_judge(cost, scenario, life, each) for life, each in zip(lives, tried, strict=True))
     within = [each for each in windows if each.ratio <= MOST_RATIO] or windows
-    best = min(within, key=lambda each: each.predicted)
-    return Lifetime(scenario, keep, best, windows, lives[windows.index(best)], public)
+    best = min(within, key=lambda each: each.combined)
+    return Lifetime(scenario, keep, best, windows, lives[windows.index(best)], public(_EVER))
 
 
 def in_window(scenario: Scenario, window: int, blocks: int) -> Scenario:
@@ -189,17 +200,19 @@ def combine(costs: Sequence[float], public: float, keep: float = 1.0) -> Combina
 
 
 def _live(
-    cost: Predict, scenario: Scenario, months: int, window: int, leaning: tuple[float, float]
+    cost: Predict, scenario: Scenario, months: int, window: int, leaning: tuple[float, Callable[[int], float]]
 ) -> tuple[Month, ...]:
     """Every month under one window; `leaning` has the part of weights that is kept, and ψ of public rows alone."""
-    found, alone, (keep, public) = [], [], leaning
+    found, fresh, (keep, public) = [], [], leaning
     for month in range(1, months + 1):
         blocks = min(month, window)
         study = in_window(scenario, window, blocks)
-        alone.append(cost(study))
-        mean = combine(alone, public, keep)
+        predicted = cost(study)
+        fresh.append(predicted + max(public(study.total) - public(_EVER), 0.0))
+        mean = combine(fresh, public(_EVER), keep)
         spent, first, price = _spent(scenario, window, blocks), month - blocks + 1, max(study.epsilons)
-        found.append(Month(month, first, study.total, price, spent, mean.weights[-1], alone[-1], mean.predicted))
+        about = (mean.weights[-1], predicted, fresh[-1], mean.predicted)
+        found.append(Month(month, first, study.total, price, spent, *about))
     return tuple(found)
 
 
@@ -207,7 +220,7 @@ def _judge(cost: Predict, scenario: Scenario, life: Sequence[Month], window: int
     last = life[-1]
     blocks = last.month - last.first + 1
     one_off = replace(scenario, records=tuple(blocks * size for size in scenario.records))
-    return Window(window, last.epsilon, last.predicted, cost(one_off))
+    return Window(window, last.epsilon, last.predicted, cost(one_off), last.combined)
 
 
 def _part(guarantee: Guarantee, scenario: Scenario, window: int) -> int:

@@ -11,7 +11,7 @@ from rich.table import Table
 from copriv.planning.months import Lifetime, Month
 from copriv.privacy.guarantee import ADJACENCY, UNIT
 
-_HEADINGS = ("month", "blocks", "records", "ε of each block", "ε of the oldest", "ψ alone", "weight", "ψ combined")
+_HEADINGS = ("month", "blocks", "records", "ε of each block", "ε of the oldest", "ψ", "ψ on new", "weight", "combined")
 
 
 def show_lifetime(life: Lifetime | None, console: Console) -> None:
@@ -21,11 +21,12 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     window = life.window
     promise = f"ε = {max(life.scenario.epsilons):g}, δ = {life.scenario.delta:g} in all ({ADJACENCY})"
     read = f"a block is read in {window.months} of {len(life.months)} retrainings, for ε = {window.epsilon:.4g} each"
+    mixed = f"all months' models, combined by weight, should have ψ = {window.combined:.3g} on new records"
     against = f"{window.ratio:.2g} times that of a one-off study over the blocks that it reads"
     for line in (
         f"{read}; no {UNIT} loses more than {promise}",
-        "the models of all months so far are combined, by weight; that costs no ε: Plan.carry",
         f"the last should have ψ = {window.predicted:.3g}, {against}",
+        f"{mixed}; that costs no ε: Plan.carry",
     ):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     if len(life.windows) > 1:
@@ -49,11 +50,11 @@ def lifetime_as_dict(life: Lifetime) -> dict[str, Any]:
 
 
 def _windows(life: Lifetime) -> Table:
-    headings = ("a block is read for", "ε each time", "ψ of the last", "one-off", "ratio")
+    headings = ("a block is read for", "ε each time", "ψ of the last", "one-off", "ratio", "combined, on new")
     table = Table(*headings, title="windows", title_justify="left")
     for each in life.windows:
         chosen = " (taken)" if each == life.window else ""
-        numbers = (each.epsilon, each.predicted, each.one_off, each.ratio)
+        numbers = (each.epsilon, each.predicted, each.one_off, each.ratio, each.combined)
         table.add_row(f"{each.months} months{chosen}", *(f"{number:.3g}" for number in numbers))
     return table
 
@@ -66,7 +67,8 @@ def _cells(month: Month) -> tuple[str, ...]:
         f"{month.records:,}",
         f"{month.epsilon:.4g}",
         f"{month.spent:.4g}",
-        f"{month.alone:.3g}",
-        f"{month.weight:.2f}",
         f"{month.predicted:.3g}",
+        f"{month.fresh:.3g}",
+        f"{month.weight:.2f}",
+        f"{month.combined:.3g}",
     )
