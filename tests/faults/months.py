@@ -47,7 +47,7 @@ from copriv.runtime.owner_ledger import NewLedger, make_ledger
 from copriv.transport.in_process import InProcessTransport
 
 SIGNED = "A. Nother"
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("COPRIV_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
 @dataclass
@@ -234,13 +234,14 @@ class _Restarting:
     """Owners that are killed now and then between charge and answer, and asked the same again."""
 
     def __init__(self, homes, life, dice):
-        self.homes, self.life, self.dice, self.open = homes, life, dice, {}
+        self.homes, self.life, self.asked, self.open = homes, life, int(dice.integers(3)), {}
 
     def ask(self, query):
         if query.owner not in self.open:
             self._start(query.owner)
         owner, ledger = self.open[query.owner]
-        if self.dice.random() < 0.2:
+        self.asked += 1
+        if self.asked % 3 == 0:
             ledger.store, self.life.interrupted = self._die, self.life.interrupted + 1
             try:
                 InProcessTransport([owner]).ask(query)
