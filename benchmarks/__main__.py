@@ -36,6 +36,7 @@ OPTIONAL = {
     "hindsight",
     "large",
     "limits",
+    "person",
     "planning",
     "prototype",
     "shift",

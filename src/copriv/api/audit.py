@@ -16,10 +16,10 @@ from copriv.audit.examination import DRAWS, OWNERS, Effort, examine
 from copriv.audit.menu import audit_menu, build_menu_subject
 from copriv.audit.result import AuditResult
 from copriv.audit.transcript import LEVEL
-from copriv.audit.whole_reply import Case, audit_whole_reply, corpus
+from copriv.audit.whole_reply import Case, audit_whole_reply, corpus, corpus_of_people
 from copriv.entropy import seeded
 from copriv.errors import BadInput
-from copriv.privacy.guarantee import Guarantee
+from copriv.privacy.guarantee import UNITS, Guarantee
 from copriv.runtime.events import Tell, counting, silent
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class AuditSettings(TypedDict, total=False):
     level: float
     replies: int | None
     seed: int
+    unit: Literal["record", "person"]
+    rows: int
     tell: Tell
 
 
@@ -68,6 +70,8 @@ _DEFAULTS = AuditSettings(
     level=LEVEL,
     replies=None,
     seed=0,
+    unit="record",
+    rows=5,
     tell=silent,
 )
 
@@ -86,6 +90,7 @@ class Audit:
         tests: what each test certified; a certified ε is a lower bound of the true one, at the same δ.
         claims: what was attacked: over how many answers, with how many records.
         seconds: how long it took.
+        unit: what is swapped: a record, or a person with all of its rows.
     """
 
     passed: bool
@@ -94,6 +99,7 @@ class Audit:
     tests: tuple[AuditResult, ...]
     claims: tuple[Claim, ...]
     seconds: float
+    unit: str = "record"
 
     def to_polars(self) -> pl.DataFrame:
         """A row for each test."""
@@ -105,14 +111,14 @@ class Audit:
         """What `copriv audit --json` prints."""
         return {
             "passed": self.passed,
-            "claimed": self.guarantee.describe(),
+            "claimed": self.guarantee.describe(self.unit),
             "mechanism": self.mechanism,
             "tests": [msgspec.structs.asdict(test) for test in self.tests],
             "seconds": self.seconds,
         }
 
     def _repr_html_(self) -> str:
-        claimed = self.guarantee.describe()
+        claimed = self.guarantee.describe(self.unit)
         rows = "".join(
             f"<tr><td>{escape(test.name)}</td><td>{test.certified:.4g}</td><td>{test.claimed:.4g}</td>"
             f"<td>{'passed' if test.passed else 'FAILED'}</td><td>{escape(test.words)}</td></tr>"
@@ -140,7 +146,8 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
             answers of unequal price and kind, or "all"), records, parameters and clip of the owner, answers (of the
             transcript), draws (answers of the canaries; more certify more), level (how often a correct owner may fail
             the transcript test), replies (how many studies and file formats to compare whole replies under; None for
-            all), seed (of everything but the noise), tell (is told how far it is).
+            all), seed (of everything but the noise), unit ("person" swaps whole people, whose rows are clipped as one),
+            rows (of the person that is swapped), tell (is told how far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.
@@ -151,7 +158,7 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     guarantee = Guarantee.of(epsilon, order["delta"])
     claims = tuple(_claim(order, guarantee, asks) for asks in _kinds(order["asks"]))
     effort = Effort(order["draws"], order["level"], owners=order["answers"])
-    cases = _cases(order["replies"])
+    cases = _cases(order["replies"], order["unit"])
     tests = [test for claim in claims for test in _attack(claim, effort, order)]
     if order["asks"] in _WITH_MENU:
         tests += _attack_menu(_claim(order, guarantee, "gradient"), order)
@@ -164,6 +171,7 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
         tests=tuple(tests),
         claims=claims,
         seconds=round(time.perf_counter() - started, 3),
+        unit=order["unit"],
     )
 
 
@@ -176,14 +184,21 @@ def _kinds(asks: str) -> tuple[Asks, ...]:
 def _claim(order: AuditSettings, guarantee: Guarantee, asks: Asks) -> Claim:
     """Over many gradients, or over moments that are told once."""
     answers = order["answers"] if asks == "gradient" else 1
-    return Claim(guarantee, answers, order["clip"], order["records"], order["parameters"], asks)
+    if order["unit"] not in UNITS or order["rows"] < 1:
+        raise BadInput(
+            f"the unit is a {order['unit']} of {order['rows']} rows",
+            remedy="give record, or person with at least 1 row",
+            value=order["unit"],
+        )
+    rows = order["rows"] if order["unit"] == "person" else 0
+    return Claim(guarantee, answers, order["clip"], order["records"], order["parameters"], asks, rows=rows)
 
 
-def _cases(replies: int | None) -> tuple[Case, ...]:
-    """All studies and formats, or the last so many."""
+def _cases(replies: int | None, unit: str) -> tuple[Case, ...]:
+    """All studies and formats of the unit, or the last so many."""
     if replies is not None and replies < 1:
         raise BadInput(f"whole replies under {replies} studies", remedy="give at least 1", value=replies)
-    cases = tuple(corpus())
+    cases = tuple(corpus_of_people() if unit == "person" else corpus())
     return cases if replies is None else cases[-replies:]
 
 

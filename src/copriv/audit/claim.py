@@ -36,6 +36,7 @@ class Claim:
         parameters: of a model.
         asks: what is asked for; second moments are averages of xxᵀ.
         share: of a menu: the per cent of the guarantee that one answer may take; then `answers` does not count.
+        rows: how many rows the person that is swapped has; 0 if the unit is a record.
     """
 
     guarantee: Guarantee
@@ -45,6 +46,7 @@ class Claim:
     parameters: int
     asks: Asks = "gradient"
     share: int = 0
+    rows: int = 0
 
     def __post_init__(self) -> None:
         if self.records < 2:
@@ -55,8 +57,15 @@ class Claim:
                 remedy="give at least 1 of each",
                 value=(self.answers, self.parameters),
             )
+        if self.rows < 0:
+            raise BadInput(f"a person of {self.rows} rows", remedy="give at least 1", value=self.rows)
         if not 0 < self.clip < math.inf:
             raise BadInput(f"the clip is {self.clip}", remedy="give a finite number greater than 0", value=self.clip)
+
+    @property
+    def unit(self) -> str:
+        """What the claim is about: any one of these."""
+        return "person" if self.rows else "record"
 
     @property
     def mechanism(self) -> str:

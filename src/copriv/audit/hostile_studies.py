@@ -137,7 +137,22 @@ WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
 MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
 _MENU: dict[Entry, Any] = {("privacy", "shares"): [15, 20, 65], ("privacy", "kinds"): ["gradient", "second_moments"]}
 MENU = Study("a menu", _MENU, honest=True)
+_OF_PEOPLE: dict[Entry, Any] = {
+    ("privacy", "unit"): "person",
+    ("privacy", "person"): "id",
+    ("privacy", "rows_cap"): 50,
+    ("privacy", "weigh"): "person",
+}
 MENU_WITH_DELTA = Study("a menu with delta", {**_MENU, ("privacy", "delta"): 1e-6}, honest=True)
+_BY_ROW: dict[Entry, Any] = {("privacy", "rows_cap"): 2, ("privacy", "weigh"): "row"}
+# The same where a record is a person.
+PEOPLE = (
+    Study("people", _OF_PEOPLE, honest=True),
+    Study("people, with delta", {**_OF_PEOPLE, ("privacy", "delta"): 1e-6}, honest=True),
+    Study("people, rows weigh alike", {**_OF_PEOPLE, **_BY_ROW}, honest=True),
+    Study("people, moments", {**_OF_PEOPLE, **MOMENTS.changes}, honest=True),
+    Study("people, a menu", {**_OF_PEOPLE, **_MENU}, honest=True),
+)
 MENUS = (
     Study("a menu of one gradient", {**_MENU, ("privacy", "shares"): [100], ("privacy", "kinds"): ["gradient"]}),
     Study("a menu beyond the whole", {**_MENU, ("privacy", "shares"): [20, 1000]}),

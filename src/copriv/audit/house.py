@@ -175,7 +175,7 @@ def choices_of(commitment: Commitment) -> list[Choice]:
 
 
 def _rows(sample: Sample) -> FloatArray:
-    return np.vstack([sample.columns, sample.targets])
+    return sample.by_record(np.vstack([sample.columns, sample.targets]))
 
 
 def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:

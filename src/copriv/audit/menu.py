@@ -22,6 +22,7 @@ import numpy as np
 
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.levels import Steps, levels_verdict, steps_hold
+from copriv.audit.people import as_people
 from copriv.audit.reference import reference_answer, reference_second_moments
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
@@ -138,7 +139,8 @@ def _meet(subject: MenuSubject, generator: np.random.Generator, advance: Advance
     opening = begin(NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
     for _ in range(owners):
         ledger = MemoryLedger(opening)
-        owner = subject.make_owner(NAME, subject.terms, subject.commitment, sample, ledger)
+        people = as_people(subject.claim, sample)
+        owner = subject.make_owner(NAME, subject.terms, subject.commitment, people, ledger)
         _ask_for_more(subject, owner, ledger, _WHOLE, seen)
         left = _Interview(subject, owner, sample, seen, generator).ask_what_fits()
         _ask_for_more(subject, owner, ledger, left, seen)

@@ -17,6 +17,7 @@ import numpy as np
 
 from copriv.audit import adversary, moments_adversary
 from copriv.audit.adversary import Neighbours
+from copriv.audit.people import as_people
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import Subject, on_one_core
 from copriv.errors import BadInput
@@ -69,7 +70,7 @@ def _climb(subject: Subject, start: Neighbours, generator: np.random.Generator) 
 
 def change(subject: Subject, neighbours: Neighbours) -> float:
     """How far apart the exact answers are, in the norm of the claim; an answer that is no number is infinitely far."""
-    tables = neighbours.tables()
+    tables = [as_people(subject.claim, table, unlike=True) for table in neighbours.tables()]
     if subject.claim.asks == "moments" and not all(_accepts(subject.commitment, table) for table in tables):
         return 0.0
     first, second = (subject.commitment.exact_answer(table, neighbours.theta) for table in tables)

@@ -89,6 +89,20 @@ LINES = (
     Odd("a quote in a cell", line=b'1,2,3"4,5', formats=_CSV, fits=False),
     Odd("a record of two lines", line=b'1,2,"a\nb",4', formats=_CSV, fits=False),
 )
+# Whole people: of one row or of many, with targets and features or without, and one that nobody names.
+PEOPLE = (
+    Odd("a person of three rows", rows=3),
+    Odd("a person of forty rows", rows=40),
+    Odd("a person of forty rows without a target", {"stay": b""}, {"stay": None}, rows=40),
+    Odd(
+        "a person of forty rows at the end of doubles",
+        {"income": repr(_LARGEST).encode(), "stay": repr(-_LARGEST).encode(), "city": b"Atlantis"},
+        {"income": _LARGEST, "stay": -_LARGEST, "city": "Atlantis"},
+        rows=40,
+    ),
+    Odd("a row that names nobody", {"id": b""}, {"id": None}),
+    Odd("a person of three rows by another name", {"id": b"-7"}, {"id": -7}, rows=3),
+)
 # What a table with few columns can hold, and everything.
 NARROW: tuple[Odd, ...] = (*NUMBERS, *TEXTS, *IDS, *LINES)
 ALL: tuple[Odd, ...] = (*NARROW, *TYPED)

@@ -57,6 +57,7 @@ class Odd:
         line: in CSV and JSON lines, the whole line instead.
         formats: the formats that can hold it.
         fits: whether it is one record on one line; what is not is refused at home, when the file is first read.
+        rows: how many rows it has, where a record is a person; they follow each other.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Odd:
     line: bytes | None = None
     formats: tuple[Suffix, ...] = FORMATS
     fits: bool = True
+    rows: int = 1
 
 
 USUAL = Odd("usual")
@@ -117,7 +119,8 @@ def _as_csv(odd: Odd, place: int, records: int, columns: tuple[str, ...], separa
         if row == place:
             cells |= odd.cells
         whole = odd.line if row == place else None
-        lines.append(separator.join(cells[name] for name in columns) if whole is None else whole)
+        line = separator.join(cells[name] for name in columns) if whole is None else whole
+        lines += [line] * (odd.rows if row == place else 1)
     return b"\n".join(lines) + b"\n"
 
 
@@ -130,9 +133,10 @@ def _text(value: object) -> bytes:
 def _as_json_lines(odd: Odd, place: int, records: int, columns: tuple[str, ...]) -> bytes:
     """One object a line; a missing value is left out altogether, and bytes are letters."""
     lines = []
+    odd_rows = range(place, place + odd.rows)
     for row, values in enumerate(_rows(odd, place, records)):
         kept = {name: values[name] for name in columns if values[name] is not None}
-        whole = odd.line if row == place else None
+        whole = odd.line if row in odd_rows else None
         lines.append(msgspec.json.encode(kept) if whole is None else whole)
     return b"\n".join(lines) + b"\n"
 
@@ -146,7 +150,8 @@ def _as_columns(suffix: Suffix, odd: Odd, place: int, records: int, columns: tup
 
 
 def _rows(odd: Odd, place: int, records: int) -> list[dict[str, object]]:
-    return [usual(row) | (dict(odd.values) if row == place else {}) for row in range(records)]
+    repeated = [[usual(row)] if row != place else [usual(row) | dict(odd.values)] * odd.rows for row in range(records)]
+    return [values for rows in repeated for values in rows]
 
 
 def _series(name: str, values: list[object]) -> pl.Series:

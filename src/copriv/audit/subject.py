@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from copriv.audit.claim import Asks, Claim
+from copriv.audit.people import as_people
 from copriv.errors import ProtocolError
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin, fingerprint_of_sample
@@ -25,6 +26,7 @@ from copriv.owner.responder import PrivateResponder, Responder
 from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.messages import Query, Refusal
 from copriv.protocol.terms import Terms
+from copriv.protocol.unit import PersonUnit
 from copriv.vectors import FloatArray
 
 MakeResponder: TypeAlias = Callable[[Sample, Commitment], Responder]
@@ -108,13 +110,14 @@ def make_terms(claim: Claim) -> Terms:
         step=1.0,
         central="proof",
         dictionary="none",
+        **(PersonUnit("person", claim.rows, "person").in_terms() if claim.rows else {}),
     )
 
 
 def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     """The one place where owners are made: each call gives one with its whole budget left."""
     opening = begin(NAME, fingerprint_of_sample(sample), subject.claim.guarantee)
-    responder = subject.make_responder(sample, subject.commitment)
+    responder = subject.make_responder(as_people(subject.claim, sample), subject.commitment)
     return lambda: Owner(NAME, subject.terms, subject.commitment, responder, MemoryLedger(opening))
 
 

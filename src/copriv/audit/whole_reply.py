@@ -113,6 +113,18 @@ def corpus() -> Iterator[Case]:
         yield Case(study, suffix, odds.SHARP[:2], batch_rows=7)
 
 
+def corpus_of_people() -> Iterator[Case]:
+    """The cases where a record is a person: whole people are swapped, of any number of rows."""
+    studies, odds = hostile_studies, odd_records
+    for study, suffix in zip(studies.PEOPLE, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds.PEOPLE, thorough=study is studies.PEOPLE[0])
+    single = tuple(odd for odd in odds.NARROW if odd not in odds.IDS)
+    for suffix in FORMATS:
+        yield Case(studies.PEOPLE[0], suffix, _of(single, suffix))
+    for study, suffix in zip(studies.PEOPLE, reversed(FORMATS), strict=False):
+        yield Case(study, suffix, odds.PEOPLE[3:], odds.PEOPLE[2], place=RECORDS - 1)
+
+
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:
     """Compare everything that leaves, for all records of all cases."""
     total, done, replies, change = sum(len(case.odds) for case in cases), 0, 0, 0.0

@@ -20,7 +20,7 @@ class AuditOptions(AsJson):
         option("--asks", ATTACK, "The answers to attack: gradients, moments, both, those of a menu, or all of them."),
     ] = "all"
     epsilon: Annotated[
-        str, option("--epsilon", PRIVACY, "What the owner claims about any one record (replace-one).", "FLOAT")
+        str, option("--epsilon", PRIVACY, "What the owner claims about any one unit (replace-one).", "FLOAT")
     ] = "1"
     delta: Annotated[float, option("--delta", PRIVACY, "0 for pure epsilon (Laplace); above 0 for Gaussian noise.")] = (
         0.0
@@ -28,6 +28,10 @@ class AuditOptions(AsJson):
     records: Annotated[int, option("--records", OWNERS, "How many synthetic records the owner has.")] = 100
     parameters: Annotated[int, option("--parameters", OWNERS, "How many features a record has.")] = 10
     clip: Annotated[float, option("--clip", PRIVACY, "The most one record's gradient may count.")] = 1.0
+    unit: Annotated[
+        Literal["record", "person"], option("--unit", PRIVACY, "What is swapped: a record, or a person with its rows.")
+    ] = "record"
+    rows: Annotated[int, option("--rows", OWNERS, "How many rows the person that is swapped has.")] = 5
     answers: Annotated[
         int,
         option(

@@ -84,9 +84,9 @@ class Guarantee:
         delta = f"{self.delta:g}" if float(f"{self.delta:g}") == self.delta else repr(self.delta)
         return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {UNITS[unit]} ({ADJACENCY})"
 
-    def describe(self) -> dict[str, object]:
+    def describe(self, unit: str = "record") -> dict[str, object]:
         """The guarantee with its unit and adjacency, as it is shown everywhere."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "unit": UNIT, "adjacency": ADJACENCY}
+        return {"epsilon": self.epsilon, "delta": self.delta, "unit": UNITS[unit], "adjacency": ADJACENCY}
 
 
 @dataclass(frozen=True, slots=True)

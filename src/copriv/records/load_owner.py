@@ -173,6 +173,8 @@ def _require_enough(records: int, dictionary: Dictionary) -> None:
 
 def _as_study(table: pl.LazyFrame, form: _Form) -> pl.LazyFrame:
     dictionary, target = form.dictionary, form.target
+    for name in form.people:
+        require_name(name, "the column of people")
     if target is not None and target != dictionary.target.name:
         require_name(target, "your target")
         require_columns(table, [target])

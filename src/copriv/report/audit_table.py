@@ -10,7 +10,7 @@ from rich.table import Table
 
 from copriv.audit.claim import Claim
 from copriv.audit.result import AuditResult
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY, UNITS
 
 
 def show(tests: Sequence[AuditResult], claims: Sequence[Claim], seconds: float, console: Console) -> None:
@@ -46,9 +46,13 @@ def numbers(test: AuditResult) -> tuple[str, str]:
 def _claim_in_words(claim: Claim) -> str:
     guarantee = claim.guarantee
     return (
-        f"The claim: ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for one {UNIT} ({ADJACENCY}) over "
-        f"{_answers_in_words(claim)} with {claim.mechanism} noise; {claim.records:,} records"
+        f"The claim: ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for one {UNITS[claim.unit]} ({ADJACENCY}) over "
+        f"{_answers_in_words(claim)} with {claim.mechanism} noise; {claim.records:,} {_who(claim)}"
     )
+
+
+def _who(claim: Claim) -> str:
+    return f"people, of whom the one that is swapped has {claim.rows:,} rows" if claim.rows else "records"
 
 
 def _answers_in_words(claim: Claim) -> str:

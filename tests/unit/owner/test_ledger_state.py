@@ -1,5 +1,9 @@
 """The fold over a ledger's entries is pure: a state that has a successor stays what it was."""
 
+import msgspec
+import pytest
+
+from copriv.errors import LedgerRefusal
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin
 from copriv.owner.ledger_state import append, fold_entries, open_state
@@ -49,3 +53,36 @@ def test_two_ways_from_one_state_do_not_meet():
     assert "another" not in states[6].queries
     assert _plain(states[-1]) == _plain(fold_entries(entries))
     assert states[-1].newest_receipt == f"{29:064x}"
+
+
+def _charged(unit, study="study"):
+    """The state of a ledger that has paid for one answer of a study about a record or a person."""
+    state, _ = open_state(begin("bank", "records", Guarantee.of(1)))
+    state = append(state, state.next_entry(Enrolled(study, "a study", "a learner", "Ada", unit=unit)))
+    assert state.unit is None
+    return append(state, state.charge("q", "?", PRICE, study, SHARE))
+
+
+@pytest.mark.parametrize(("unit", "other"), [("record", "person"), ("person", "record")])
+def test_what_a_record_has_lost_and_what_a_person_has_lost_have_one_ledger_and_are_not_mixed(unit, other):
+    state = _charged(unit)
+    assert state.unit == unit
+    state.require_unit(unit)
+    with pytest.raises(LedgerRefusal, match=f"one {unit} has lost, and this study is about one {other}"):
+        state.require_unit(other)
+    joined = append(state, state.next_entry(Enrolled("second", "another", "a learner", "Ada", unit=other)))
+    with pytest.raises(LedgerRefusal, match="neither can pay for the other"):
+        joined.charge("r", "?", PRICE, "second", SHARE)
+    assert joined.charge("r", "?", PRICE, "study", SHARE) is not None
+    renewed = append(joined, joined.open_version("other records", "Ada"))
+    assert renewed.unit == unit
+
+
+def test_a_ledger_of_before_counts_for_records():
+    state, _ = open_state(begin("bank", "records", Guarantee.of(1)))
+    assert (state.unit, state.unit_words) == (None, "record")
+    state = append(state, state.charge("q", "?", PRICE, "unnamed", SHARE))
+    assert (state.unit, state.unit_words) == ("record", "record")
+    enrolled = Enrolled("first", "study one", "a learner", "Ada")
+    assert b"unit" not in msgspec.json.encode(enrolled)
+    assert _charged("person").unit_words == "person (all of its rows at this owner)"

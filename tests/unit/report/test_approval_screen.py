@@ -197,3 +197,32 @@ def test_the_name_of_a_study_draws_no_rows(frame, tmp_path, width):
     )
     with pytest.raises(BadInput, match="printable"):
         msgspec.structs.replace(_study(frame, TargetChoice("stay")).terms, name="x │ you promise │ ε = 0.001")
+
+
+def test_the_person_who_approves_sees_that_people_are_protected(tmp_path):
+    generator = np.random.default_rng(0)
+    frame = pl.DataFrame({"patient": np.arange(120) // 3, "age": generator.normal(50, 9, 120), "stay": np.arange(120)})
+    frame = frame.with_columns(dose=pl.col("age").shuffle(seed=1))
+    study = _study(frame.drop("patient"), TargetChoice("stay"))
+    people = {"unit": "person", "person": "patient", "rows_cap": 5, "weigh": "person"}
+    study = msgspec.structs.replace(study, terms=msgspec.structs.replace(study.terms, **people))
+    frame.write_parquet(tmp_path / "table.parquet")
+    named = {"owner": "east", "host": "h", "port": 4222, "data": str(tmp_path / "table.parquet"), "target": None}
+    promise = {"nano_epsilon": 10**9, "delta": 0.0, "accountant": "pld", "answers": 3, "rate": 1.0, "ledger": "l"}
+    shown = io.StringIO()
+    _present(prepare(Enrollment(**named, **promise), study), Console(file=shown, width=300))
+    told = shown.getvalue()
+    for words in (
+        "one person (all of its rows at this owner)",
+        "people by 'patient', at most 5 rows of each",
+        "the best for an average person, not for an average row",
+        "40; this number becomes public, and the number of rows does not",
+        "ε = 1, δ = 0 for any one person",
+        "when one person is replaced",
+        "a person at several owners loses at each of them",
+    ):
+        assert words in told
+    shown.truncate(0)
+    rows = msgspec.structs.replace(study, terms=plain_terms(parameters=3, dictionary=study.terms.dictionary))
+    _present(prepare(Enrollment(**named, **promise), rows), Console(file=shown, width=300))
+    assert "ε = 1 for one record is ε = 3 for that person" in shown.getvalue()
