@@ -246,7 +246,7 @@ def _terms(
         meeting=settings.get("meeting", "request"),
         clock=settings.get("clock", "always"),
         learner=settings.get("learner", ""),
-        public_rows=known.evidence.sample.records,
+        public_rows=known.evidence.sample.rows,
         public_source="a table in memory" if path is None else plain(path.name),
     )
     if not settings.get("evaluations"):

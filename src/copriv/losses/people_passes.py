@@ -23,14 +23,23 @@ def people_gradients(columns: FloatArray, slopes: FloatArray, starts: IntArray, 
     blocks = (people + BLOCK - 1) // BLOCK
     partial = np.zeros((blocks, columns.shape[0]))
     for block in prange(blocks):
-        gradient = np.empty(columns.shape[0])
-        for person in range(block * BLOCK, min((block + 1) * BLOCK, people)):
-            _gradient_of(columns, slopes, starts[person], starts[person + 1], gradient)
-            kept = kept_of(gradient, clip, power)
-            if kept > 0.0:
-                for j in range(gradient.size):
-                    partial[block, j] += gradient[j] * kept
+        last = min((block + 1) * BLOCK, people)
+        add_people(columns, slopes, starts[block * BLOCK : last + 1], clip, power, partial[block])
     return partial
+
+
+@compiled
+def add_people(
+    columns: FloatArray, slopes: FloatArray, starts: IntArray, clip: float, power: int, total: FloatArray
+) -> None:
+    """Add up some people: of each, Σ slope · x over its rows, shortened to the clip."""
+    gradient = np.empty(columns.shape[0])
+    for person in range(starts.size - 1):
+        _gradient_of(columns, slopes, starts[person], starts[person + 1], gradient)
+        kept = kept_of(gradient, clip, power)
+        if kept > 0.0:
+            for j in range(gradient.size):
+                total[j] += gradient[j] * kept
 
 
 @compiled_parallel

@@ -115,7 +115,7 @@ def simulate_pairs(
     owners = np.column_stack([1 / np.asarray(rule.availability), weights])
     loss = pilot.objective.loss
     return run_alike(
-        PublicRows((loss.code, loss.threshold), rows.columns, rows.targets, pilot.norm.value),
+        PublicRows.of((loss.code, loss.threshold), rows, pilot.norm.value),
         Draws(met, noise, np.asarray(pilot.caps, dtype=np.int64)),
         Shape(owners, rule.central.factor(rule.owners), rule.regularization, rule.limit),
         np.asarray([clip for clip, _ in pairs]),

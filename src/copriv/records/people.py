@@ -31,6 +31,8 @@ _PEOPLE = (
 _NAMED = re.compile(rf"({_PEOPLE})s?([_\-. ]?(id|no|number|key|code|nr))?$|(^|[_\-. ])(id|uuid|guid)$", re.IGNORECASE)
 # People have several rows each, and are many: else a column names sites, years or kinds.
 _FEWEST_PEOPLE, _MOST_ROWS_EACH = 20, 200
+# A few ids that occur twice are rows that somebody has copied.
+_COPIES = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +158,5 @@ def _may_name(name: str, dtype: pl.DataType) -> bool:
 
 
 def _looks_like_people(found: Repeated, rows: int) -> bool:
-    return found.most_rows > 1 and found.people >= _FEWEST_PEOPLE and rows <= _MOST_ROWS_EACH * found.people
+    often = found.most_rows > 2 or rows - found.people > _COPIES * rows
+    return often and found.people >= _FEWEST_PEOPLE and rows <= _MOST_ROWS_EACH * found.people

@@ -118,6 +118,11 @@ class Figures(msgspec.Struct):
     budgets: list[Budget] = []
 
 
+def _weakest_promise(run: LocalRun, spent: list[Spending]) -> GuaranteeShown:
+    delta = run.study.commitments[0].calibration.guarantee.delta
+    return GuaranteeShown(max(entry.promised for entry in spent), delta, run.study.terms.unit_words)
+
+
 def figures(run: LocalRun) -> Figures:
     """The figures of a run."""
     terms, findings = run.study.terms, run.findings
@@ -129,9 +134,7 @@ def figures(run: LocalRun) -> Figures:
         features=run.intake.dictionary.features,
         rule=terms.rule,
         horizon=terms.horizon,
-        guarantee=GuaranteeShown(
-            max(entry.promised for entry in spent), calibration.guarantee.delta, run.study.terms.unit_words
-        ),
+        guarantee=_weakest_promise(run, spent),
         relative_fitness=findings.relative,
         cost_of_privacy=findings.cost_of_privacy,
         fitness=findings.fitness,

@@ -12,17 +12,30 @@ import numpy as np
 
 from copriv.losses.blocks import fold_block, measure_block
 from copriv.losses.passes import clip_block
+from copriv.losses.people_passes import add_people
+from copriv.losses.sample import Sample
 from copriv.rules.paper import meet, midpoint
 from copriv.vectors import FloatArray, IntArray, compiled
 
 
 class PublicRows(NamedTuple):
-    """The rows that play every owner's records: the loss's code and threshold, the rows, and 1 or 2 for the norm."""
+    """The rows that play every owner's records: the loss's code and threshold, the rows, and 1 or 2 for the norm.
+
+    Where a record is a person, `starts` says where each person's rows begin, and `weights` what each row counts.
+    """
 
     loss: tuple[int, float]
     columns: FloatArray
     targets: FloatArray
     power: int
+    starts: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, loss: tuple[int, float], sample: Sample, power: int) -> PublicRows:
+        """The rows of a sample."""
+        starts = np.empty(0, dtype=np.int64) if sample.people is None else sample.people.starts
+        return cls(loss, sample.columns, sample.targets, power, starts, sample.weights)
 
 
 class Draws(NamedTuple):
@@ -75,6 +88,10 @@ def _clipped_average(rows: PublicRows, theta: FloatArray, clip: float) -> FloatA
     lengths = np.zeros(rows.targets.size)
     average = np.zeros(theta.size)
     measure_block(rows.columns, 0, theta, rows.power, slopes, lengths)
+    if rows.starts.size > 0:
+        clip_block(rows.loss, rows.columns, 0, rows.targets, np.inf, rows.power, lengths, slopes)
+        add_people(rows.columns, slopes * rows.weights, rows.starts, clip, rows.power, average)
+        return average / (rows.starts.size - 1)
     clip_block(rows.loss, rows.columns, 0, rows.targets, clip, rows.power, lengths, slopes)
     fold_block(rows.columns, 0, slopes, average)
     for j in range(average.size):

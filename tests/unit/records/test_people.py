@@ -185,6 +185,10 @@ def test_a_repeated_id_is_pointed_out():
     assert find_repeated(named.lazy(), ["patient_id"]) is None
     assert find_repeated(named.with_columns(patient_id=pl.int_range(ROWS)).lazy(), []) is None
     assert find_repeated(named.with_columns(patient_id=pl.lit(3)).lazy(), []) is None
+    copied = named.with_columns(patient_id=pl.when(pl.int_range(ROWS) < 1).then(7).otherwise(pl.int_range(ROWS)))
+    assert find_repeated(copied.lazy(), []) is None
+    often = named.with_columns(patient_id=pl.when(pl.int_range(ROWS) < 4).then(7).otherwise(pl.int_range(ROWS)))
+    assert find_repeated(often.lazy(), []).most_rows == 5
     spec = LoadSpec(TargetChoice("y"), Partition(owners=2), 2)
     assert load_consortium(named.lazy(), spec, public=PUBLIC.drop("who").lazy()).repeated.column == "patient_id"
     assert load().repeated is None
