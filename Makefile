@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
+.PHONY: help run test check torture months consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,6 +31,10 @@ test: check ## everything in check, then doctests and tests
 	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
+
+months: $(READY) ## 24 monthly retrainings on real panels: people return, appends are killed, old copies are put back
+	@echo "== months: about ten minutes"
+	@PYTHONPATH=. $(BIN)/python tests/faults/months.py
 
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
 	@echo "== torture: about a minute"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -10,26 +11,31 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from copriv.api.model import Model
 from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, write_sample
+from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
 from copriv.planning.expected_quality import ExpectedQuality
 from copriv.planning.feature_choice import FeatureChoice
 from copriv.planning.feature_trade import Traded
+from copriv.planning.months import Lifetime, plan_months
 from copriv.planning.outline import Study, outline_of
 from copriv.planning.scenario import Scenario
-from copriv.planning.search import choose, rank
+from copriv.planning.search import choose, glance, rank
 from copriv.privacy.weakness import weakness_of
 from copriv.protocol.public_summary import PublicSummary
 from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
+from copriv.report.coefficient_errors import CoefficientErrors
+from copriv.report.lifetime import lifetime_as_dict
 from copriv.report.plan_report import Worth, candidates_as_html
 
 
@@ -43,6 +49,10 @@ class StudySettings(PlanSettings, total=False):
         clock: owners are there `always`, or have `poisson` clocks.
         evaluations: how often an owner may be asked for its average loss (0).
         evaluation_share: the part of every budget that is set aside for that (0.1).
+        months: plan so many monthly retrainings: the scenario then has the records that arrive at an owner in a month,
+            and what it promises about any one of them in all.
+        window: of them, how many read a block of arrival; what should cost least if not given.
+        keep: the weight of a month's model falls to this part of itself every month (1: months are alike).
     """
 
     name: str
@@ -51,6 +61,9 @@ class StudySettings(PlanSettings, total=False):
     clock: Clock
     evaluations: int
     evaluation_share: float
+    months: int
+    window: int
+    keep: float
 
 
 _OF_STUDY = frozenset(StudySettings.__annotations__) - frozenset(PlanSettings.__annotations__)
@@ -70,6 +83,7 @@ class Plan:
         features: which features were compared, and why these were taken; None if they were named.
         quality: what models should be worth on new records; None if public rows are too few to tell.
         trade: what features cost and bring, if some were compared.
+        lifetime: the retrainings month by month, if so many were asked for; `scenario` is then that of one of them.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0] * 40})
@@ -86,6 +100,7 @@ class Plan:
     features: FeatureChoice | None = None
     quality: ExpectedQuality | None = None
     trade: tuple[Traded, ...] = ()
+    lifetime: Lifetime | None = None
 
     @property
     def worth(self) -> Worth:
@@ -108,6 +123,17 @@ class Plan:
         largest = max(self.best.setting.guarantees)
         return weakness_of(largest.epsilon, largest.delta, min(self.scenario.records))
 
+    def carry(self, models: Sequence[Model]) -> Model:
+        """The models of the months so far as one, by the weights of the plan. Models are public: it costs no ε.
+
+        Args:
+            models: of the first months, the oldest first; all of them trained with the features of this plan.
+
+        Raises:
+            BadInput: months were not planned, or the models are not theirs.
+        """
+        return carry_models(self, models)
+
     def save(self, path: str | Path) -> Path:
         """Write the study file, and the public rows beside it, for the learner alone. Nothing is overwritten."""
         place = Path(path)
@@ -125,6 +151,8 @@ class Plan:
         chosen = {} if self.features is None else {"feature_choice": self.features.to_dict()}
         if self.trade:
             chosen["trade"] = msgspec.to_builtins(self.trade)
+        if self.lifetime is not None:
+            chosen["lifetime"] = lifetime_as_dict(self.lifetime)
         found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | quality | chosen
         return found
 
@@ -163,6 +191,8 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
         raise BadInput("a plan under a study that is agreed", remedy="ask forecast about it", value=settings["study"])
     settled: Any = {name: value for name, value in settings.items() if name not in _OF_STUDY}
     known = read_public(public, target, settled, scenario)
+    lifetime = _lifetime(known, scenario, settings)
+    scenario = scenario if lifetime is None else lifetime.study
     candidates = rank(known.outline(scenario))
     summary = known.summary()
     terms = _terms(known, scenario, candidates[0], settings, public)
@@ -172,7 +202,21 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
         candidates = (_with_evaluations(known, terms, candidates[0], scenario), *candidates[1:])
     quality, traded = known.quality(scenario, candidates[0].relative_fitness), known.trade(scenario)
     sample = known.evidence.sample
-    return Plan(scenario, candidates, terms, known.dictionary, sample, summary, known.choice, quality, traded)
+    return Plan(scenario, candidates, terms, known.dictionary, sample, summary, known.choice, quality, traded, lifetime)
+
+
+def _lifetime(known: PublicStudy, scenario: Scenario, settings: StudySettings) -> Lifetime | None:
+    """The retrainings of so many months, if they are asked for."""
+    if "months" not in settings:
+        if "window" in settings or "keep" in settings:
+            raise BadInput("a window without months", remedy="say how many months: months=24, --months 24")
+        return None
+
+    def predict(asked: Scenario) -> float:
+        return glance(known.outline(asked)).relative_fitness
+
+    window, keep = settings.get("window"), settings.get("keep", 1.0)
+    return plan_months(predict, known.evidence.view.public_model, scenario, settings["months"], window, keep)
 
 
 def require_new_study(path: Path) -> None:
@@ -222,3 +266,32 @@ def _with_evaluations(known: PublicStudy, terms: Terms, candidate: Candidate, sc
     delta = candidate.setting.guarantees[0].delta
     given = scenario if delta == scenario.delta else scenario.purely()
     return choose(outline_of(given, known.evidence, known.spec, Study(known.dictionary, terms)))
+
+
+def carry_models(found: Plan, models: Sequence[Model]) -> Model:
+    """See `Plan.carry`."""
+    life = found.lifetime
+    if life is None or not 0 < len(models) <= len(life.months):
+        raise BadInput(
+            f"{len(models)} models of {0 if life is None else len(life.months)} planned months",
+            remedy="plan months, and give one model for each of the first of them",
+            value=len(models),
+        )
+    for model in models:
+        if model.file.dictionary != found.dictionary or model.file.personal:
+            raise BadInput(
+                "a model with other features than those of the plan, or one that stays at home",
+                remedy="train every month with the study file of the plan",
+                value=model.target,
+            )
+    mixed = life.combination(len(models))
+    objective, public = found.terms.objective(), found.public
+    theta = mixed.start * minimise_freely(objective.loss, found.terms.regularization, public)
+    for weight, model in zip(mixed.weights, models, strict=True):
+        theta = theta + weight * np.asarray(model.file.theta)
+    newest, most = models[-1].file, max(life.scenario.epsilons)
+    promised = tuple(msgspec.structs.replace(each, epsilon=most) for each in newest.promised)
+    none = CoefficientErrors(none="the model combines those of several months")
+    return Model(
+        msgspec.structs.replace(newest, theta=tuple(objective.project(theta).tolist()), promised=promised, errors=none)
+    )

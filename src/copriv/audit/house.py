@@ -185,7 +185,7 @@ def _join(house: House, folder: Path, data: Path, study: str) -> Prepared:
     prepared = house.prepare(enrollment, found)
     with Registry() as registry:
         joining = settle_joining(registry, registry.lookup(data), Word(_SIGNED), None, folder / "ledger.sqlite")
-    joining.require_room(enrollment.guarantee, enrollment.accountant, found.terms.unit)
+    joining.choose_reading(enrollment.guarantee, enrollment.accountant, found.terms)
     take = partial(joining.take, NAME, enrollment.guarantee, enrollment.accountant, lambda: _LEDGER)
     home = OwnerWorkspace.create(folder, enrollment, study, {}, take)
     home.approve(_SIGNED, "2026-01-01T00:00:00+00:00", prepared.sample.records)

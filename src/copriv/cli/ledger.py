@@ -241,6 +241,42 @@ def version(options: _Version) -> None:
     _tell(options.path, book, f"a new version of the dataset, signed off by {by}", as_json=options.as_json)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Expire(_One):
+    block: Annotated[str, option("--block", DATA, "The block.")]
+    why: Annotated[str, option("--why", _APPROVAL, "The reason; it stays on record.")]
+    signed_off_by: Annotated[str, option("--signed-off-by", _APPROVAL, "Who is responsible for this.")]
+
+
+@command(ledger, _Expire)
+def expire(options: _Expire) -> None:
+    """Have no study read a block any more. What it has spent stays on record; nobody in it gets another account.
+
+    copriv ledger expire bank.sqlite --block 2024-01 --why "kept for two years" --signed-off-by "J. Doe"
+    """
+    from copriv.runtime.owner_blocks import expire_block
+
+    book = expire_block(options.path, options.block, options.signed_off_by, options.why)
+    _tell(options.path, book, f"{options.block} is read no more: {options.why}", as_json=options.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Renew(_Expire):
+    epsilon: Annotated[str, option("--epsilon", PRIVACY, "What its records may lose from now on, in all.", "FLOAT")]
+
+
+@command(ledger, _Renew)
+def renew(options: _Renew) -> None:
+    """Give a block a larger budget. Nothing is forgotten: what it has spent counts.
+
+    copriv ledger renew bank.sqlite --block 2026-01 --epsilon 2 --why "asked again" --signed-off-by "J. Doe"
+    """
+    from copriv.runtime.owner_blocks import renew_block
+
+    book = renew_block(options.path, options.block, options.epsilon, options.signed_off_by, options.why)
+    _tell(options.path, book, f"{options.block} has a larger budget: {options.why}", as_json=options.as_json)
+
+
 def _tell(path: Path, book: LedgerState, words: str, *, as_json: bool) -> None:
     from copriv.report.ledger_sheet import ledger_sheet, sheet_lines
 

@@ -85,6 +85,9 @@ class _Join(_Approving, FileOptions):
     unrelated: Annotated[
         bool, option("--unrelated", DATA, "They look like known records, and none is among those: you sign off.")
     ] = False
+    blocks: Annotated[
+        list[str] | None, option("--block", DATA, "Read this block; repeat for several (default: all that can pay).")
+    ] = None
     approve_later: Annotated[
         bool, option("--approve-later", _APPROVAL, "Prepare everything; somebody else will `copriv owner approve`.")
     ] = False
@@ -104,7 +107,8 @@ def join(options: _Join) -> None:
     names = ("invitation", "data", "target", "epsilon", "delta", "accountant", "answers", "rate", "ledger", "folder")
     given = {name: getattr(options, name) for name in (*names, "version_of", "unrelated")}
     form, machine = read_options(options), options.machine()
-    wanted = owner_joining.JoinOptions(**given, by=who(options.signed_off_by), form=form, machine=machine)
+    by, blocks = who(options.signed_off_by), tuple(options.blocks or ())
+    wanted = owner_joining.JoinOptions(**given, by=by, form=form, machine=machine, blocks=blocks)
     with narrated() as tell:
         proposal = owner_joining.propose(wanted, tell, tell.aside(asker(tell.console)))
     present(proposal, tell.console)
@@ -115,6 +119,37 @@ def join(options: _Join) -> None:
         owner_joining.approve(home, wanted.by, proposal.prepared.sample.records)
     told = owner_joining.agreement_of(proposal, options.folder, approved=not options.approve_later)
     say(told, joined(told), as_json=options.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Append(_Folder, FileOptions):
+    data: Annotated[Path, argument("New records: a table, or a folder of tables. They stay there.")]
+    block: Annotated[str, option("--block", DATA, "What you call them: 2026-01, say.")]
+    person: Annotated[
+        str | None, option("--person", DATA, "The column that says whose a row is (default: as before).")
+    ] = None
+    ledger: Annotated[Path | None, option("--ledger", DATA, "Their ledger (default: that of the folder).")] = None
+    unrelated: Annotated[bool, option("--unrelated", DATA, "No record in it is known: you sign off.")] = False
+    signed_off_by: Annotated[str | None, option("--signed-off-by", _APPROVAL, "Who signs (default: this user).")] = None
+
+
+@command(owner, _Append)
+def append(options: _Append) -> None:
+    """Add a block of new records, with an unspent account. People who are known keep the account they have.
+
+    copriv owner append march.parquet --block 2026-03 --person patient
+    """
+    from copriv.owner.arrival import Arrival
+    from copriv.report.narrator import narrated
+    from copriv.report.network_sentences import appended
+    from copriv.runtime.owner_blocks import append_records
+
+    given = {name: getattr(options, name) for name in ("data", "unrelated")}
+    by, form = who(options.signed_off_by), read_options(options)
+    arrival = Arrival(**given, name=options.block, person=options.person or "", by=by, form=form)
+    with narrated() as tell:
+        told = append_records(arrival, tell, options.ledger, options.folder)
+    say(told, appended(told), as_json=options.as_json)
 
 
 @command(owner, _Approving)

@@ -42,6 +42,18 @@ class PlanOptions(
     evaluation_share: Annotated[
         float, option("--evaluation-share", PRIVACY, "The part of every budget set aside for that.")
     ] = 0.1
+    months: Annotated[
+        int | None,
+        option(
+            "--months", PRIVACY, "Plan so many monthly retrainings: --records arrive a month, --epsilon is for life."
+        ),
+    ] = None
+    window: Annotated[int | None, option("--window", PRIVACY, "Read a block for so many of them (default: best).")] = (
+        None
+    )
+    keep: Annotated[
+        float, option("--keep", LEARNING, "A month's model keeps this part of its weight every month; 1: all.")
+    ] = 1.0
     out: Annotated[Path, option("--out", OUTPUT, "The study file to write.")] = Path("study.toml")
 
 
@@ -57,6 +69,7 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
 
     from copriv.api import plan as api
     from copriv.planning.scenario import Scenario
+    from copriv.report.lifetime import show_lifetime
     from copriv.report.plan_report import show_plan
     from copriv.report.progress import bar
     from copriv.report.warning import warn
@@ -72,4 +85,5 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
     if options.as_json:
         typer.echo(groups.as_json({"study": str(options.out)} | found.to_dict()))
     else:
-        show_plan(found.terms, found.candidates, who, options.out, Console(), found.worth)
+        show_plan(found.terms, found.candidates, found.scenario, options.out, Console(), found.worth)
+        show_lifetime(found.lifetime, Console())

@@ -14,6 +14,7 @@ import msgspec
 
 from copriv.dashboard.live import Mark, mark_of
 from copriv.errors import CoprivError
+from copriv.owner.block_sheet import BlockShown, show_blocks
 from copriv.owner.entries import Charge, Entry
 from copriv.owner.fit import Fit, fit_of
 from copriv.owner.ledger_opening import total_epsilon
@@ -98,6 +99,7 @@ class OwnerShown(msgspec.Struct, kw_only=True):
     fit: FitShown
     unit: str = UNIT
     adjacency: str = ADJACENCY
+    blocks: list[BlockShown] = []
 
 
 class OwnerView:
@@ -190,6 +192,7 @@ class OwnerView:
             unit=terms.unit_words,
             model=(home.folder / "model.json").is_file(),
             fit=self._fit,
+            blocks=show_blocks(book),
         )
 
     def _read(self) -> LedgerState:

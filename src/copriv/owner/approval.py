@@ -25,6 +25,7 @@ _WORDS: Mapping[str, str] = {
     "nano_epsilon": "epsilon",
     "delta": "delta",
     "answers": "the number of answers",
+    "blocks": "the blocks that are read",
 }
 
 
@@ -44,6 +45,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         nano_epsilon: what is promised about any one record.
         delta: likewise.
         answers: the most answers.
+        blocks: the blocks that are read; none if the records never arrived in blocks.
     """
 
     terms: str
@@ -58,6 +60,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     nano_epsilon: int
     delta: float
     answers: int
+    blocks: tuple[str, ...] = ()
 
 
 class Approval(Subject, frozen=True, kw_only=True):

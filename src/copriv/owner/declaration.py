@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from copriv.errors import LedgerRefusal
+from copriv.owner.block_accounts import Account
 from copriv.owner.ledger_opening import DEFAULT_DELTA, budgets_of, epoch_options, total_epsilon
-from copriv.owner.ledger_state import Account, LedgerState
+from copriv.owner.ledger_state import LedgerState
 from copriv.privacy.guarantee import NANO, Amount, Guarantee, Measure, ceil_nano, written
 
 

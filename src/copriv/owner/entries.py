@@ -54,6 +54,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
         asks: what training asks for: gradient or moments; empty if that was not noted.
         public: the rows that the study takes as public; None if that was not noted.
         unit: what the study protects as one: a record or a person.
+        blocks: the blocks that it reads; none if it reads all that there are.
     """
 
     study: str
@@ -63,16 +64,21 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
     asks: str = ""
     public: PublicRows | None = None
     unit: str = "record"
+    blocks: tuple[str, ...] = ()
 
 
-class Charge(msgspec.Struct, frozen=True, tag="charge"):
-    """A query is paid for; it has not been answered yet."""
+class Charge(msgspec.Struct, frozen=True, tag="charge", omit_defaults=True):
+    """A query is paid for; it has not been answered yet.
+
+    Every block in `blocks` pays the whole price; every block that there is, if none is named.
+    """
 
     query: str
     question: str
     nano: int
     measure: Measure
     study: str
+    blocks: tuple[str, ...] = ()
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):
@@ -99,7 +105,55 @@ class Version(msgspec.Struct, frozen=True, tag="version"):
     signed_off_by: str
 
 
-Body: TypeAlias = Opening | Enrolled | Charge | Answered | Epoch | Version
+class Block(msgspec.Struct, frozen=True, tag="block", omit_defaults=True):
+    """Records that arrived together, with an account of their own.
+
+    The first one names the records that the ledger was opened for, and keeps what they have spent. Every other one
+    starts unspent. A block that is named again, with the same file, lies elsewhere now.
+
+    Args:
+        name: what people call it: 2026-01, say.
+        dataset: keyed fingerprint of the file that it arrived in.
+        path: where that lies.
+        units: how many records, or people who were in no block before, arrived in it. This number is public.
+        signed_off_by: who says that these records are new.
+        person: the column that says whose a row is; empty if every row is a unit of its own.
+        index: SHA-256 of the keyed ids of the people of the block, which lie beside the entries.
+        key: a check value of the key under which they are hashed.
+        form: how the file is written, as JSON; empty if it tells itself.
+    """
+
+    name: str
+    dataset: str
+    path: str
+    units: int
+    signed_off_by: str
+    person: str = ""
+    index: str = ""
+    key: str = ""
+    form: str = ""
+
+
+class Renewed(msgspec.Struct, frozen=True, tag="renewed"):
+    """A larger budget for one block, signed by a person with a reason; what was spent stays spent."""
+
+    block: str
+    nano_epsilon: int
+    delta: float
+    budgets: dict[Measure, int]
+    signed_off_by: str
+    why: str
+
+
+class Expired(msgspec.Struct, frozen=True, tag="expired"):
+    """A block that no study reads any more, signed by a person with a reason."""
+
+    block: str
+    signed_off_by: str
+    why: str
+
+
+Body: TypeAlias = Opening | Enrolled | Charge | Answered | Epoch | Version | Block | Renewed | Expired
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

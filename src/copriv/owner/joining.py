@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +23,14 @@ from copriv.owner.dataset_ledger import (
 )
 from copriv.owner.declaration import declare_spent_and, require_room, undeclared
 from copriv.owner.ledger_opening import begin, budget_of, fingerprint_of_file
+from copriv.owner.reading import Reading, choose_reading, require_unit
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split, split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.standing import Standing, lost_before
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
+from copriv.protocol.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,26 @@ class Joining:
         taken_over = () if known or not self.ledger.is_file() else (_taken_over(self.ledger),)
         return (*taken_over, *Standing(self.ledger, known, self.settled.new_version, self.lost, self.unit).notices())
 
-    def require_room(self, guarantee: Guarantee, accountant: Accountant, unit: str = "record") -> None:
-        """Refuse a promise that the records cannot pay for; where no budget is declared, there is room."""
+    def choose_reading(
+        self, guarantee: Guarantee, accountant: Accountant, terms: Terms, only: Sequence[str] = ()
+    ) -> Reading | None:
+        """The blocks that can pay for a promise; None where all records are one, and those can pay.
+
+        Raises:
+            LedgerRefusal: the records cannot pay for it.
+            BadInput: the study protects another unit than the blocks count.
+        """
         if not self.ledger.is_file():
-            return
+            return None
         with closing(SqliteLedger(self.ledger)) as ledger:
             state = ledger.state()
-        state.require_unit(unit)
-        if not undeclared(state):
-            require_room(state, budget_of(guarantee, accountant), str(self.ledger))
+        state.require_unit(terms.unit)
+        require_unit(state, terms)
+        price = budget_of(guarantee, accountant)
+        reading = choose_reading(state, price, only)
+        if reading is None and not undeclared(state):
+            require_room(state, price, str(self.ledger))
+        return reading
 
     def take(
         self, owner: str, guarantee: Guarantee, accountant: Accountant, draw_id: Callable[[], str] = token

@@ -16,8 +16,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from copriv.errors import LedgerFailure, LedgerRefusal, QueryConflict
-from copriv.owner.entries import OPEN, START, Answered, Body, Charge, Enrolled, Entry, Epoch, Opening, Version
+from copriv.errors import LedgerRefusal, QueryConflict
+from copriv.owner.block_accounts import (
+    FIRST,
+    Account,
+    BlockAccount,
+    Blocks,
+    missing_budget,
+    require_arrival,
+    require_block,
+    require_budgets,
+    require_in_use,
+    require_policy,
+    require_unnamed,
+    with_change,
+    worst_accounts,
+)
+from copriv.owner.entries import (
+    START,
+    Answered,
+    Block,
+    Body,
+    Charge,
+    Enrolled,
+    Entry,
+    Epoch,
+    Expired,
+    Opening,
+    Renewed,
+    Version,
+)
+from copriv.owner.ledger_refusals import broken, conflict, exhausted, other_currency, require_signature
 from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import UNIT, UNITS, Amount, Guarantee, Measure
@@ -34,30 +63,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """One currency of a ledger: what may be spent, and what is."""
-
-    budget: Amount
-    spent: int = 0
-
-    @property
-    def left(self) -> int:
-        """Billionths that may still be spent."""
-        return self.budget.nano - self.spent
-
-    @property
-    def open(self) -> bool:
-        """Whether nobody has declared a budget, so that spending is only noted."""
-        return self.budget.nano >= OPEN
-
-
-@dataclass(frozen=True, slots=True)
 class LedgerState:
     """The state of a ledger after some entries; it never changes.
 
     `queries` has what became of every query, by its id; `answers` the id of the newest query that was answered from
     these very records, by the question; `stale` the queries that were charged before the newest version of the records
-    and not answered then.
+    and not answered then. `blocks` has every block of arrival, in order, with what it has spent; `budgets` what each
+    may spend. `accounts` has the most that any block has spent, which is what any one record has lost at most, with the
+    least that any block has left.
     """
 
     id: str
@@ -74,6 +87,8 @@ class LedgerState:
     studies: PersistentMap[str, Amount]
     enrolled: PersistentMap[str, Enrolled]
     receipts: PersistentMap[str, None]
+    budgets: Mapping[Measure, int]
+    blocks: Blocks
     stale: frozenset[str] = frozenset()
 
     @property
@@ -94,7 +109,7 @@ class LedgerState:
     def account(self, measure: Measure) -> Account:
         """The account in one currency; without one, nothing in it can be paid for."""
         if measure not in self.accounts:
-            raise _other_currency(measure, tuple(self.accounts))
+            raise other_currency(measure, tuple(self.accounts))
         return self.accounts[measure]
 
     @property
@@ -128,12 +143,26 @@ class LedgerState:
         """Billionths that a study has spent, in the currency of its answers."""
         return self.studies[study].nano if study in self.studies else 0
 
+    def account_for(self, study: str, measure: Measure) -> Account:
+        """What the blocks that a study reads can still pay: that of the block which has the least left."""
+        if measure not in self.budgets or not self.reads(study):
+            return self.account(measure)
+        chosen = (self.blocks[name].account(measure, self.budgets) for name in self.reads(study))
+        return min(chosen, key=lambda account: account.left)
+
+    def reads(self, study: str) -> tuple[str, ...]:
+        """The blocks that a study reads, as they were approved; none if it reads all that there are."""
+        enrolled = self.enrolled.get(study) or self.enrolled.get(study.removesuffix(":loss"))
+        return () if enrolled is None else enrolled.blocks
+
     def next_entry(self, body: Body, at: str = "") -> Entry:
         """The entry that would follow."""
         return Entry(self.sequence + 1, self.head, body, at)
 
     def enroll(self, enrolled: Enrolled, at: str = "") -> Entry | None:
         """The entry that names a study, or None if it says nothing new."""
+        for name in enrolled.blocks:
+            require_block(self.blocks, name)
         return None if self.enrolled.get(enrolled.study) == enrolled else self.next_entry(enrolled, at)
 
     def charge(
@@ -155,18 +184,24 @@ class LedgerState:
         known = self.queries.get(query)
         if known is not None:
             if known.question != question or not (known.answer is not None or _covers(known.price, amount)):
-                raise _conflict(query)
+                raise conflict(query)
             return None
         for other in (allowance, self.studies.get(study, amount)):
             if other.measure != amount.measure:
-                raise _other_currency(amount.measure, (other.measure,))
+                raise other_currency(amount.measure, (other.measure,))
         self.require_unit(self.unit_of(study))
-        account = self.account(amount.measure)
+        account, blocks = self.account_for(study, amount.measure), self._paying(study)
         if amount.nano < 1 or amount.nano > account.left:
-            raise _exhausted("budget", account.spent, account.budget, amount)
+            raise exhausted("budget", account.spent, account.budget, amount)
         if self.spent_by(study) + amount.nano > allowance.nano:
-            raise _exhausted("share of this study", self.spent_by(study), allowance, amount)
-        return self.next_entry(Charge(query, question, amount.nano, amount.measure, study), at)
+            raise exhausted("share of this study", self.spent_by(study), allowance, amount)
+        return self.next_entry(Charge(query, question, amount.nano, amount.measure, study, blocks), at)
+
+    def _paying(self, study: str) -> tuple[str, ...]:
+        """The blocks that pay for an answer to a study; none are named where there is only one, without a name."""
+        paying = self.reads(study) or tuple(self.blocks)
+        require_in_use(self.blocks, paying)
+        return () if paying == (FIRST,) and self.blocks[FIRST].arrival is None else paying
 
     def answer(self, query: str, payload: bytes, receipt: str, at: str = "") -> Entry:
         """The entry that records the answer to a charged query."""
@@ -185,15 +220,8 @@ class LedgerState:
         self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str, at: str = ""
     ) -> Entry:
         """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
-        _require_signature(signed_off_by)
-        for measure, account in self.accounts.items():
-            if account.spent > budgets.get(measure, 0):
-                spent = Amount(account.spent, measure).words
-                raise LedgerRefusal(
-                    f"epsilon = {guarantee.epsilon:g} is less than what is spent: {spent}",
-                    remedy="what has been said cannot be taken back; choose a larger epsilon",
-                    value=guarantee.epsilon,
-                )
+        require_signature(signed_off_by)
+        require_budgets(self.blocks, budgets, guarantee.epsilon)
         return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
 
     def open_version(self, dataset: str, signed_off_by: str, at: str = "") -> Entry:
@@ -204,12 +232,30 @@ class LedgerState:
             signed_off_by: who is responsible.
             at: when.
         """
-        _require_signature(signed_off_by)
+        require_signature(signed_off_by)
+        require_unnamed(self.blocks)
         return self.next_entry(Version(keyed(self.salt, dataset), signed_off_by), at)
 
+    def open_block(self, block: Block, at: str = "") -> Entry | None:
+        """The entry that adds a block, which starts unspent; None if it is there, with its file at this place."""
+        require_signature(block.signed_off_by)
+        require_arrival(self.blocks, block, self.dataset)
+        known = self.blocks.get(block.name)
+        if known is not None and known.arrival is not None and known.arrival.path == block.path:
+            return None
+        return self.next_entry(block, at)
+
+    def change_block(self, policy: Renewed | Expired, at: str = "") -> Entry:
+        """The entry that gives a block a larger budget, or has it read no more; a person signs it with a reason."""
+        require_signature(policy.signed_off_by)
+        require_policy(self.blocks, self.budgets, policy)
+        return self.next_entry(policy, at)
+
     def is_for(self, dataset: str) -> bool:
-        """Whether records with this SHA-256 are those of this ledger."""
-        return hmac.compare_digest(keyed(self.salt, dataset), self.dataset)
+        """Whether records with this SHA-256 are those of this ledger, or a block of them."""
+        found = keyed(self.salt, dataset)
+        arrivals = (block.arrival.dataset for block in self.blocks.values() if block.arrival is not None)
+        return any(hmac.compare_digest(found, known) for known in (self.dataset, *arrivals))
 
     def require_dataset(self, dataset: str) -> None:
         """Refuse to answer from records that this ledger was not made for."""
@@ -247,7 +293,7 @@ def fold_entries(entries: Iterable[Entry]) -> LedgerState:
     found = iter(entries)
     first = next(found, None)
     if first is None or not isinstance(first.body, Opening) or (first.sequence, first.previous) != (1, START):
-        raise _broken("it does not begin with its first entry")
+        raise broken("it does not begin with its first entry")
     state = _begin(first, first.body)
     for entry in found:
         state = append(state, entry)
@@ -257,13 +303,13 @@ def fold_entries(entries: Iterable[Entry]) -> LedgerState:
 def append(state: LedgerState, entry: Entry) -> LedgerState:
     """The state after one more entry, if that follows and keeps within the budgets; the given one stays as it was."""
     if (entry.sequence, entry.previous) != (state.sequence + 1, state.head):
-        raise _broken(f"entry {entry.sequence} does not follow entry {state.sequence}")
+        raise broken(f"entry {entry.sequence} does not follow entry {state.sequence}")
     changes = _changes(state, entry.body, entry.sequence)
     if entry.was:
         changes["receipts"] = changes.get("receipts", state.receipts).adding(entry.was, None)
     after = replace(state, sequence=entry.sequence, head=entry.head, **changes)
     if any(account.left < 0 for account in after.accounts.values()):
-        raise _broken(f"entry {entry.sequence} spends more than the budget")
+        raise broken(f"entry {entry.sequence} spends more than the budget")
     return after
 
 
@@ -278,6 +324,8 @@ def _begin(entry: Entry, opening: Opening) -> LedgerState:
         accounts={measure: Account(Amount(nano, measure)) for measure, nano in opening.budgets.items()},
         sequence=entry.sequence,
         head=entry.head,
+        budgets=dict(opening.budgets),
+        blocks={FIRST: BlockAccount()},
         queries=PersistentMap(),
         answers=PersistentMap(),
         studies=PersistentMap(),
@@ -292,6 +340,8 @@ class _Changes(TypedDict, total=False):
     dataset: str
     guarantee: Guarantee
     accounts: Mapping[Measure, Account]
+    budgets: Mapping[Measure, int]
+    blocks: Blocks
     queries: PersistentMap[str, Asked]
     answers: PersistentMap[str, str]
     studies: PersistentMap[str, Amount]
@@ -306,7 +356,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
     if isinstance(body, Answered):
         known = state.queries.get(body.query)
         if known is None or known.answer is not None:
-            raise _broken(f"the query {body.query!r} is answered without a charge, or twice")
+            raise broken(f"the query {body.query!r} is answered without a charge, or twice")
         queries = state.queries.adding(body.query, Asked(known.question, known.price, body.receipt, sequence))
         told: _Changes = {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
         if body.query not in state.stale:
@@ -315,71 +365,36 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
     if isinstance(body, Enrolled):
         return {"enrolled": state.enrolled.adding(body.study, body)}
     if isinstance(body, Epoch):
-        spent = {measure: account.spent for measure, account in state.accounts.items()}
-        accounts: dict[Measure, Account] = {
-            measure: Account(Amount(nano, measure), spent.pop(measure, 0)) for measure, nano in body.budgets.items()
-        }
-        if any(spent.values()):
-            raise _broken("an epoch forgets what an account has spent")
-        return {"guarantee": Guarantee(body.nano_epsilon, body.delta), "accounts": accounts}
+        if missing_budget(state.blocks, body.budgets) is not None:
+            raise broken("an epoch forgets what an account has spent")
+        guarantee = Guarantee(body.nano_epsilon, body.delta)
+        return {"guarantee": guarantee, **_accounts(state.blocks, body.budgets), "budgets": body.budgets}
+    if isinstance(body, Block | Renewed | Expired):
+        return _accounts(with_change(state.blocks, body), state.budgets)
     if isinstance(body, Version):
         stale = frozenset(query for query in state.queries if state.queries[query].answer is None)
         return {"dataset": body.dataset, "answers": PersistentMap(), "stale": stale}
-    raise _broken("there is a second beginning")
+    raise broken("there is a second beginning")
 
 
 def _spend(state: LedgerState, charge: Charge) -> _Changes:
     if charge.query in state.queries:
-        raise _broken(f"the query {charge.query!r} is charged twice")
-    if charge.measure not in state.accounts:
-        raise _broken(f"a charge in {charge.measure}, for which there is no account")
-    account = state.accounts[charge.measure]
-    spent = Account(account.budget, account.spent + charge.nano)
+        raise broken(f"the query {charge.query!r} is charged twice")
+    paying, price = charge.blocks or tuple(state.blocks), Amount(charge.nano, charge.measure)
+    if charge.measure not in state.budgets or not {*paying} <= {*state.blocks}:
+        raise broken(f"a charge in {charge.measure}, for which there is no account")
     by_study = Amount(state.spent_by(charge.study) + charge.nano, charge.measure)
     return {
-        "accounts": {**state.accounts, charge.measure: spent},
-        "queries": state.queries.adding(charge.query, Asked(charge.question, Amount(charge.nano, charge.measure))),
+        **_accounts({**state.blocks, **{name: state.blocks[name].paying(price) for name in paying}}, state.budgets),
+        "queries": state.queries.adding(charge.query, Asked(charge.question, price)),
         "studies": state.studies.adding(charge.study, by_study),
     }
+
+
+def _accounts(blocks: Blocks, budgets: Mapping[Measure, int]) -> _Changes:
+    return {"blocks": blocks, "accounts": worst_accounts(blocks, budgets)}
 
 
 def _covers(paid: Amount, amount: Amount) -> bool:
     """Whether what was paid is enough for an answer of this price."""
     return paid.measure == amount.measure and paid.nano >= amount.nano
-
-
-def _broken(how: str) -> LedgerFailure:
-    return LedgerFailure(
-        f"the ledger is damaged: {how}",
-        remedy="do not answer from it; keep the file and ask whoever backs it up",
-        value=how,
-    )
-
-
-def _conflict(query: str) -> QueryConflict:
-    return QueryConflict(
-        f"the query {query!r} was asked before at another model, or for less", remedy="use a new id", value=query
-    )
-
-
-def _exhausted(what: str, spent: int, limit: Amount, amount: Amount) -> LedgerRefusal:
-    gone = Amount(spent, limit.measure)
-    return LedgerRefusal(
-        f"the {what} is spent: {gone.words} of {limit.words}, and an answer costs {amount.words}",
-        remedy="this owner answers no more",
-        value=spent,
-    )
-
-
-def _other_currency(given: str, accounts: tuple[str, ...]) -> LedgerRefusal:
-    return LedgerRefusal(
-        f"a charge in {given} against a budget in {' and '.join(accounts)}",
-        remedy="a budget with delta = 0 is for Laplace noise, one with delta > 0 for Gaussian noise, unless a part of "
-        "it was set aside for Laplace noise; `copriv ledger epoch` with --delta and --pure opens an account for it",
-        value=given,
-    )
-
-
-def _require_signature(name: str) -> None:
-    if not name.strip():
-        raise LedgerRefusal("nobody has signed off", remedy="say who does: --signed-off-by NAME", value=name)

@@ -52,7 +52,7 @@ class Owner:
         self._digest = terms.digest()
         self._responder = responder
         self._ledger = ledger
-        self._dataset = ledger.state().dataset
+        self._records = self._records_now()
         self._one_at_a_time = threading.Lock()
 
     def handle(self, data: bytes) -> bytes:
@@ -95,13 +95,19 @@ class Owner:
         return self._respond(query, theta, part, former)
 
     def _require_same_records(self) -> None:
-        """Say nothing any more once a new version of the records is on record: these are the former ones."""
-        if self._ledger.state().dataset != self._dataset:
+        """Say nothing any more once a new version of the records is on record, or the study reads other blocks."""
+        if self._records_now() != self._records:
             self._ledger.settle()
             raise RecordsChanged(
-                f"the ledger of {self.name!r} is for a new version of the records, and these are the former ones",
+                f"the ledger of {self.name!r} is for a new version of the records, or other blocks of them, and these "
+                "are the former ones",
                 remedy="start again with the records of the new version",
             )
+
+    def _records_now(self) -> tuple[str, tuple[str, ...]]:
+        """Which records the study reads and charges, as the ledger has it."""
+        state = self._ledger.state()
+        return state.dataset, state.reads(self._digest)
 
     def _former(self, query: Query, theta: FloatArray, part: QueryBudget) -> Payload | None:
         """The stored answer that is to be made finer: to this very question, at the level before, with its stack."""
@@ -151,8 +157,8 @@ class Owner:
     def _left(self, part: QueryBudget) -> int:
         """Billionths that are not spent of what was promised for such questions, or of the records' budget."""
         state, allowance = self._ledger.state(), part.allowance
-        promised = allowance.nano - state.spent_by(account_of(self._digest, part.kind))
-        return min(promised, state.account(allowance.measure).left)
+        account = account_of(self._digest, part.kind)
+        return min(allowance.nano - state.spent_by(account), state.account_for(account, allowance.measure).left)
 
     def _compose(self, query: Query, payload: Payload, receipt: str) -> Answer:
         return Answer(query.id, self.name, payload.values, payload.release, receipt)

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
+from copriv.owner.registry_rows import packed_sketch, read_sketch, read_split
 from copriv.owner.registry_store import Store
-from copriv.owner.sketch import Kind, Recognised, Sketch, Tell, digest_table, recognise
-from copriv.owner.split import Split, bits, pack, require_same_split
+from copriv.owner.sketch import Recognised, Sketch, Tell, digest_table, recognise
+from copriv.owner.split import Split, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.folder import as_one
@@ -207,6 +207,25 @@ class Registry:
         with self._store.changing() as connection:
             _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
 
+    def add_block(self, dataset: Dataset, found: Found, name: str, signed_off_by: str) -> None:
+        """A file of records that are new in a dataset; it is known as this block from now on, whatever is killed."""
+        known = self.block_of(found)
+        if found.dataset is not None and found.dataset.id == dataset.id and known == name:
+            return
+        self._require_new(found)
+        with self._store.changing() as connection:
+            _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
+            connection.execute("INSERT INTO block VALUES (?, ?)", (found.fingerprint, name))
+
+    def block_of(self, found: Found) -> str | None:
+        """The name of the block that a file is; None if it is none."""
+        rows = self._store.rows("SELECT name FROM block WHERE file = ?", found.fingerprint)
+        return str(rows[0][0]) if rows else None
+
+    def person(self, id: str) -> bytes:  # noqa: A002 - the word of the field
+        """The keyed hash under which a person is known; without the key of this registry it says nothing."""
+        return hashlib.blake2b(id.encode(), digest_size=16, key=self._store.key, person=b"copriv person").digest()
+
     def note_ledger(self, dataset: Dataset, ledger: Path) -> None:
         """The ledger of a dataset was found at another place."""
         if ledger.absolute() != dataset.ledger:
@@ -333,8 +352,8 @@ class Registry:
             dataset=None if dataset is None else str(dataset),
             path=Path(str(path)),
             rows=msgspec.convert(rows, int),
-            sketches=tuple(_read_sketch(each, self._store.key) for each in sketches),
-            split=_read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
+            sketches=tuple(read_sketch(each, self._store.key) for each in sketches),
+            split=read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
         )
 
 
@@ -353,30 +372,7 @@ def _keep_file(
     values = (found.fingerprint, dataset, found.place, seen.rows, columns, _now(), signed_off_by)
     connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     for sketch in seen.kept():
-        connection.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", (found.fingerprint, *_packed_sketch(sketch)))
-
-
-def _packed_sketch(sketch: Sketch) -> tuple[object, ...]:
-    columns = msgspec.json.encode(sketch.columns).decode()
-    hashes, places = sketch.hashes.astype("<u8").tobytes(), sketch.places.astype("<i8").tobytes()
-    return sketch.kind, columns, sketch.distinct, hashes, places
-
-
-def _read_sketch(row: tuple[object, ...], key: bytes) -> Sketch:
-    """A sketch that is kept; registries of before have the names of columns in clear."""
-    kind, columns, distinct, hashes, places = msgspec.convert(row, tuple[Kind, str, int, bytes, bytes])
-    return Sketch(
-        kind,
-        hide_names(msgspec.json.decode(columns, type=tuple[str, ...]), key),
-        distinct,
-        np.frombuffer(hashes, dtype="<u8").astype(np.uint64),
-        np.frombuffer(places, dtype="<i8").astype(np.int64),
-    )
-
-
-def _read_split(row: tuple[object, ...], rows: int) -> Split:
-    public, private, options, seed = msgspec.convert(row, tuple[bytes, bytes, str, int | None])
-    return Split(bits(public, rows), bits(private, rows), options, seed)
+        connection.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", (found.fingerprint, *packed_sketch(sketch)))
 
 
 def _private_as_public(path: Path, dataset: Dataset) -> BadInput:

@@ -72,6 +72,12 @@ _KEY_CHECK = """CREATE TABLE IF NOT EXISTS key_check (
     value    BLOB NOT NULL
 ) STRICT"""
 
+# Likewise: which block of its dataset a file is.
+_BLOCK = """CREATE TABLE IF NOT EXISTS block (
+    file BLOB PRIMARY KEY REFERENCES file (fingerprint),
+    name TEXT NOT NULL
+) STRICT"""
+
 
 def default_folder() -> Path:
     """The registry of this user: $COPRIV_REGISTRY, else copriv in $XDG_STATE_HOME, else in ~/.local/state."""
@@ -238,6 +244,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
         if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             _fill(connection)
         _require_format(connection, path.parent)
+        connection.execute(_BLOCK)
     except BaseException:
         connection.close()
         raise

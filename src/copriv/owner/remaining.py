@@ -43,7 +43,7 @@ def remaining(state: LedgerState, entries: Iterable[Entry], commitment: Commitme
     counted = Counter(entry.body.study for entry in entries if isinstance(entry.body, Charge))
     accounts = list(dict.fromkeys(account_of(study, part.kind) for part in commitment.parts))
     spent, measure = sum(map(state.spent_by, accounts)), commitment.budget.measure
-    left = state.accounts[measure].left if measure in state.accounts else 0
+    left = state.account_for(study, measure).left if measure in state.accounts else 0
     used = _epsilon(spent, commitment)
     open_questions = [
         (part.calibration.charge.nano, part.calibration.answers - counted[account_of(study, part.kind)])

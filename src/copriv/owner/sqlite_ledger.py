@@ -14,7 +14,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +24,12 @@ import msgspec
 
 from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
-from copriv.owner.entries import Answered, Charge, Enrolled, Entry, Opening
+from copriv.owner.entries import Answered, Block, Charge, Enrolled, Entry, Expired, Opening, Renewed
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
 from copriv.owner.ledger_files import discard, identity, require_no_remains, synchronise_directory
 from copriv.owner.ledger_state import LedgerState, append, fold_entries, open_state
-from copriv.owner.ledger_tables import FORMAT, connect, insert, write_all
+from copriv.owner.ledger_tables import FORMAT, WITH_BLOCKS, block_rows, connect, guarded, insert, people_of, write_all
 from copriv.owner.registry_store import known_mark
 from copriv.owner.watermark import Watermark
 from copriv.privacy.guarantee import Amount, Guarantee, Measure
@@ -162,6 +162,19 @@ class SqliteLedger:
         """Take over a changed dataset with the spending of the old one."""
         self._append(lambda state: state.open_version(dataset, signed_off_by, now()))
 
+    def open_block(self, block: Block, people: Iterable[bytes] = ()) -> None:
+        """Add a block with the keyed ids of those who arrive in it, in one transaction; once is enough."""
+        self._append(lambda state: state.open_block(block, now()), people=people)
+
+    def change_block(self, policy: Renewed | Expired) -> None:
+        """Put on record that a person gives a block a larger budget, or has it read no more."""
+        self._append(lambda state: state.change_block(policy, now()))
+
+    def people(self) -> dict[bytes, str]:
+        """The block of everybody who ever arrived, by keyed id."""
+        with _failures(self._path):
+            return people_of(self._connection)
+
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries in order, or those after one, each checked against its stored seal."""
         yield from self._entries_after(after)
@@ -205,7 +218,7 @@ class SqliteLedger:
     def _settle_format(self) -> None:
         """Take a ledger of format 1 over, in one transaction; refuse one that this version cannot read."""
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == FORMAT:
+        if version in (FORMAT, WITH_BLOCKS):
             return
         if version != 0 or not is_format_1(self._connection):
             raise LedgerFailure(
@@ -224,14 +237,14 @@ class SqliteLedger:
         self._connection.execute("BEGIN")
         try:
             state = fold_entries(self._entries_after(0))
-            accounts = self._connection.execute("SELECT measure, budget, spent FROM account").fetchall()
+            accounts = guarded(self._connection)
             ending = self._connection.execute("SELECT sequence, head, answers FROM ending").fetchone()
             answers = self._connection.execute("SELECT count(*) FROM payload").fetchone()[0]
         finally:
             self._connection.execute("ROLLBACK")
         counted = sorted((measure, held.budget.nano, held.spent) for measure, held in state.accounts.items())
         answered = sum(asked.answer is not None for asked in state.queries.values())
-        if sorted(map(tuple, accounts)) != counted:
+        if accounts != (counted, block_rows(state)):
             raise _damaged(self._path, "its accounts do not agree with its entries")
         if ending is None or tuple(ending) != (state.sequence, state.head, answers) or answers != answered:
             raise _damaged(self._path, "its end is missing: it was cut short, or copied while it was written")
@@ -252,7 +265,12 @@ class SqliteLedger:
                 raise _damaged(self._path, f"entry {entry.sequence} was changed")
             yield entry
 
-    def _append(self, propose: Callable[[LedgerState], Entry | None], payload: bytes | None = None) -> Entry | None:
+    def _append(
+        self,
+        propose: Callable[[LedgerState], Entry | None],
+        payload: bytes | None = None,
+        people: Iterable[bytes] = (),
+    ) -> Entry | None:
         """Append what the newest state proposes, if anything; it is in the main file before this returns."""
         with _failures(self._path):
             with self._transaction():
@@ -260,12 +278,12 @@ class SqliteLedger:
                 self._catch_up()
                 self._check_mark()
                 entry = propose(self._state)
+                after = self._state
                 if entry is not None:
-                    insert(self._connection, entry, self._state.accounts, payload)
-            if entry is not None:
-                self._state = append(self._state, entry)
-                if not isinstance(entry.body, Charge):  # a charge is settled with its answer, before that leaves
-                    self.settle()
+                    after = insert(self._connection, entry, self._state, payload, people)
+            self._state = after
+            if entry is not None and not isinstance(entry.body, Charge):  # a charge is settled with its answer
+                self.settle()
         return entry
 
     def _check_mark(self) -> None:

@@ -25,6 +25,7 @@ from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import Owner
 from copriv.owner.pending import forget_pending, joining_alone, unfinished
+from copriv.owner.reading import Reading, files_to_read, fingerprint_of_reading, require_reads, require_units
 from copriv.owner.responder import PrivateResponder
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.standing import Standing, standing_of
@@ -59,6 +60,7 @@ class Enrollment(msgspec.Struct, frozen=True):
         rate: ticks a second of its clock, if the study has clocks.
         ledger: the file of its ledger.
         form: how the file of its records is written.
+        reading: the blocks that the study reads; None if the records never arrived in blocks.
     """
 
     owner: str
@@ -73,6 +75,12 @@ class Enrollment(msgspec.Struct, frozen=True):
     rate: float
     ledger: str
     form: FileFormat = PLAIN
+    reading: Reading | None = None
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The names of the blocks that the study reads; none if the records never arrived in blocks."""
+        return () if self.reading is None else self.reading.blocks
 
     @property
     def guarantee(self) -> Guarantee:
@@ -152,9 +160,9 @@ def read_records(
             remedy="ask the learner for another study file",
             value=dictionary.parameters,
         )
-    notes: list[str] = []
+    notes, reading = list[str](), enrollment.reading
     own = open_owner_records(
-        Path(enrollment.data),
+        Path(enrollment.data) if reading is None else files_to_read(Path(enrollment.ledger), reading),
         enrollment.form,
         dictionary,
         resources or default_resources(),
@@ -163,8 +171,17 @@ def read_records(
         tell=tell,
         note=notes.append,
     )
+    if reading is not None:
+        require_units(Path(enrollment.ledger), reading, own.records.records)
     pointed_out = () if own.repeated is None else (own.repeated.words(enrollment.guarantee.epsilon),)
     return OpenedRecords(own.records, (*notes, *own.notices, *pointed_out), own.repeated)
+
+
+def fingerprint_of_records(enrollment: Enrollment) -> str:
+    """SHA-256 of what the study reads."""
+    if enrollment.reading is None:
+        return fingerprint_of_file(Path(enrollment.data))
+    return fingerprint_of_reading(Path(enrollment.ledger), enrollment.reading)
 
 
 def require_bounds(terms: Terms) -> None:
@@ -240,7 +257,8 @@ class OwnerWorkspace:
     def enrolled(self, by: str) -> Enrolled:
         """The study as the ledger knows it."""
         terms = self.study.terms
-        return Enrolled(terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
+        about = (terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
+        return Enrolled(*about, blocks=self.enrollment.blocks)
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""
@@ -302,7 +320,7 @@ class OwnerWorkspace:
             terms=self.study.terms.digest(),
             owner=decided.owner,
             data=decided.data,
-            dataset=seal_dataset(state, fingerprint_of_file(Path(decided.data))),
+            dataset=seal_dataset(state, fingerprint_of_records(decided)),
             target=decided.target,
             form=decided.form,
             ledger=decided.ledger,
@@ -311,6 +329,7 @@ class OwnerWorkspace:
             nano_epsilon=decided.nano_epsilon,
             delta=decided.delta,
             answers=decided.answers,
+            blocks=decided.blocks,
         )
 
     def open_ledger(self, draw: Callable[[], str] = token) -> SqliteLedger:
@@ -326,6 +345,7 @@ class OwnerWorkspace:
     def open_owner(self, ledger: Ledger, prepared: Prepared) -> Owner:
         """The owner that answers from the records of this folder, behind secure noise."""
         self.require_approved()
+        require_reads(ledger.state(), self.study.terms.digest(), self.enrollment.blocks)
         responder = PrivateResponder(prepared.sample, prepared.commitment)
         return Owner(self.enrollment.owner, self.study.terms, prepared.commitment, responder, ledger)
 

@@ -19,6 +19,7 @@ from copriv.losses.people import NOBODY, Whose
 from copriv.losses.records import Records
 from copriv.losses.sample import Sample
 from copriv.protocol.unit import PersonUnit
+from copriv.records.block_files import BlockFile, open_block_files
 from copriv.records.dictionary import Dictionary
 from copriv.records.file_format import FileFormat
 from copriv.records.folder import files_of
@@ -28,7 +29,7 @@ from copriv.records.ranges import require_name
 from copriv.records.resources import Resources
 from copriv.records.source import Stamps, stamp
 from copriv.records.streamed import Part, StreamedRecords, survey_stretch
-from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, open_tables, require_columns
+from copriv.records.table import BATCH_ROWS, Note, collect_batches, count_rows, is_held, require_columns
 from copriv.records.unread import describe_unseen
 
 Tell = Callable[[int, int], None]
@@ -74,7 +75,7 @@ def load_owner(
 
 
 def open_owner_records(
-    path: Path,
+    path: Path | Sequence[BlockFile],
     form: FileFormat,
     dictionary: Dictionary,
     resources: Resources,
@@ -87,7 +88,7 @@ def open_owner_records(
     """Read and reduce a file, or a folder of files; what does not fit in memory is read again for every pass.
 
     Args:
-        path: the file or folder.
+        path: the file or folder; or several, each with what is read of it and how it is written.
         form: how it is written.
         dictionary: the study's.
         resources: how much memory there is, and who helps.
@@ -96,12 +97,14 @@ def open_owner_records(
         tell: is told how many rows of how many are read, now and in every later pass.
         note: is told what a person should know about a file.
     """
-    _require_streamable(path, form, resources)
-    stamps = stamp(path)
+    files = [BlockFile(path, form)] if isinstance(path, Path) else path
+    for file in files:
+        _require_streamable(file.path, file.form, resources)
+    stamps = stamp(*(file.path for file in files))
     study = _Form(dictionary, target, person)
     named = [target or dictionary.target.name, *dictionary.target.columns[1:]]
     names = [*named, *dictionary.required_columns(), *study.people]
-    tables = open_tables(path, form, names=names, tell=tell, note=note)
+    tables = open_block_files(files, names, tell, note)
     parts = _count(tables, study)
     batch_rows = resources.rows_at_once(len(names) + dictionary.parameters)
     if resources.spread is None and resources.fits(sum(part.rows for part in parts), dictionary.parameters):
@@ -110,9 +113,9 @@ def open_owner_records(
         return OpenedRecords(sample, notices, None if person else _repeated(tables, dictionary, target))
     if person is not None:
         raise BadTable(
-            f"{path.name} does not fit in the memory that is allowed, and people are grouped in memory",
+            f"{stamps.places} does not fit in the memory that is allowed, and people are grouped in memory",
             remedy="give more --memory and no --cluster, or split the file by person",
-            value=str(path),
+            value=stamps.places,
         )
     streamed = stream(parts, dictionary, replace(resources, batch_rows=batch_rows), stamps=stamps, tell=tell)
     return OpenedRecords(streamed, _notices(streamed.records, streamed.used, streamed.unlisted))

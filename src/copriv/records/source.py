@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
 class Stamps:
     """How the files of a table were when it was opened."""
 
-    path: Path
+    paths: tuple[Path, ...]
     files: tuple[Stamp, ...]
 
     def require_unchanged(self) -> None:
@@ -46,22 +46,27 @@ class Stamps:
             RecordsChanged: a file was written to, replaced, removed or added.
         """
         try:
-            now = stamp(self.path).files
+            now = stamp(*self.paths).files
         except (BadTable, OSError):
             now = ()
         if now != self.files:
             changed = sorted({each.path.name for each in {*now} ^ {*self.files}})
             raise RecordsChanged(
-                f"the records in {self.path} have changed since they were first read: {', '.join(changed[:3])}",
+                f"the records in {self.places} have changed since they were first read: {', '.join(changed[:3])}",
                 remedy="nothing is answered from them; put them back, or start again and say what they are now",
-                value=str(self.path),
+                value=self.places,
             )
 
+    @property
+    def places(self) -> str:
+        """Where they lie, in words."""
+        return ", ".join(map(str, self.paths))
 
-def stamp(path: Path) -> Stamps:
-    """How the file, or the files of a folder, are now."""
-    looked = ((file, file.stat()) for file in files_of(path))
-    return Stamps(path, tuple(Stamp(file, found.st_size, found.st_mtime_ns) for file, found in looked))
+
+def stamp(*paths: Path) -> Stamps:
+    """How the files, or the files of folders, are now."""
+    looked = ((file, file.stat()) for path in paths for file in files_of(path))
+    return Stamps(paths, tuple(Stamp(file, found.st_size, found.st_mtime_ns) for file, found in looked))
 
 
 def hash_files(path: Path, into: Hash) -> None:

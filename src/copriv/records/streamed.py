@@ -159,7 +159,7 @@ class StreamedRecords:
             self.stamps.require_unchanged()
 
     def _changed(self) -> RecordsChanged:
-        place = "in memory" if self.stamps is None else f"in {self.stamps.path}"
+        place = "in memory" if self.stamps is None else f"in {self.stamps.places}"
         return RecordsChanged(
             f"the records {place} are not those that were read first",
             remedy="nothing is answered from them; put them back, or start again and say what they are now",

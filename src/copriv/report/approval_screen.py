@@ -98,6 +98,7 @@ def _own_rows(enrollment: Enrollment, records: int, terms: Terms) -> list[tuple[
     called = "as the study calls it" if enrollment.target is None else quoted(enrollment.target)
     return [
         ("your records", plain(enrollment.data, _LONGEST_PATH)),
+        *([("blocks that are read", plain(", ".join(enrollment.blocks), 2000))] if enrollment.blocks else []),
         ("their file is written", plain(enrollment.form.words)),
         _number_row(records, terms),
         ("your target", called),

@@ -14,9 +14,11 @@ import msgspec
 
 from copriv import __version__
 from copriv.errors import BadInput
+from copriv.owner.block_accounts import Account
+from copriv.owner.block_sheet import BlockShown, block_lines, show_blocks
 from copriv.owner.entries import Answered, Charge, Entry
 from copriv.owner.ledger_opening import DEFAULT_DELTA, total_epsilon
-from copriv.owner.ledger_state import Account, LedgerState
+from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.accounting import Accountant
@@ -35,6 +37,8 @@ FOR_WHOM = (
     "from records: it may be shown to whoever supervises their use. To a learner pass on the statement of its own "
     "study instead (privacy.json, privacy.html), so that it does not see what others have asked."
 )
+
+_SIGNED = frozenset({"epoch", "version", "block", "renewed", "expired"})
 
 
 class AccountStated(msgspec.Struct):
@@ -98,6 +102,7 @@ class DatasetStatement(msgspec.Struct):
     weakness: str | None
     deployment: Deployment
     for_whom: str = FOR_WHOM
+    blocks: list[BlockShown] = []
 
 
 def state_dataset(path: Path, date: str) -> DatasetStatement:
@@ -125,10 +130,11 @@ def state_dataset(path: Path, date: str) -> DatasetStatement:
         accounts=[_account(measure, account) for measure, account in book.accounts.items()],
         answers=sum(isinstance(entry.body, Answered) for entry in entries),
         studies=[_study(book, digest, events) for digest in _studies(book)],
-        changes=[_change(event) for event in events if event.event in {"epoch", "version"}],
+        changes=[_change(event) for event in events if event.event in _SIGNED],
         public=[each.words for each in rows] or [PublicRows().words],
         weakness=book_weakness(book),
         deployment=describe_deployment(_facts(book, entries, date, rows)),
+        blocks=show_blocks(book),
     )
 
 
@@ -172,6 +178,8 @@ def statement_lines(told: DatasetStatement) -> Iterator[str]:
     for account in told.accounts:
         left = "no limit" if account.left is None else f"{account.left:.12g} left"
         yield f"  account   {account.currency}: {account.spent:.12g} spent, {left}"
+    for line in block_lines(told.blocks):
+        yield f"  block     {line}"
     for study in told.studies:
         spent = f"ε = {study.spent.epsilon:.6g}, δ = {study.spent.delta:g} in {many(study.answers, 'answer')}"
         who = f"{study.study}, learner: {study.learner}, approved by {plain(study.approved_by)}"

@@ -8,7 +8,19 @@ from pathlib import Path
 
 import msgspec
 
-from copriv.owner.entries import OPEN, Answered, Charge, Enrolled, Entry, Epoch, Opening, Version
+from copriv.owner.entries import (
+    OPEN,
+    Answered,
+    Block,
+    Charge,
+    Enrolled,
+    Entry,
+    Epoch,
+    Expired,
+    Opening,
+    Renewed,
+    Version,
+)
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.owner import study_of
 from copriv.owner.payload import read_stored
@@ -44,7 +56,7 @@ class LedgerEvent(msgspec.Struct):
     Args:
         number: of its entry.
         date: in UTC; "before …" or "not noted" if the ledger is from a version that kept no dates.
-        event: opened, enrolled, answer, charge (without an answer), epoch or version.
+        event: opened, enrolled, answer, charge (without an answer), epoch, version, block, renewed or expired.
         words: the same for people.
         study: its name.
         learner: who asked.
@@ -55,6 +67,7 @@ class LedgerEvent(msgspec.Struct):
         person: who approved or signed off.
         query: the id of the question.
         sent: what left.
+        blocks: the blocks that paid, each the whole price; none if the records never arrived in blocks.
     """
 
     number: int
@@ -70,6 +83,7 @@ class LedgerEvent(msgspec.Struct):
     person: str = ""
     query: str = ""
     sent: Sent | None = None
+    blocks: tuple[str, ...] = ()
 
 
 class LedgerHistory(msgspec.Struct):
@@ -106,6 +120,8 @@ def history(ledger: SqliteLedger, *, values: bool, after: int = 0) -> list[Ledge
             answer = answers.get(body.query)
             payload = None if answer is None else ledger.answer_to(body.query)
             events.append(_charged(body, entry if answer is None else answer, book, payload, values=values))
+        elif isinstance(body, Block | Renewed | Expired):
+            events.append(_of_block(entry, body))
         elif not isinstance(body, Answered):
             events.append(_told(entry, body, book.unit_words))
     return [msgspec.structs.replace(event, date=event.date or before) for event in events]
@@ -138,7 +154,8 @@ def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | N
         number=dated.sequence,
         date=dated.at,
         event="charge" if payload is None else "answer",
-        words=f"{amount.words}: {words}",
+        words=f"{amount.words}{_paid(charge.blocks)}: {words}",
+        blocks=charge.blocks,
         study=study_name(book, digest),
         learner=learner_name(book, digest),
         terms=digest,
@@ -146,6 +163,37 @@ def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | N
         rho=charge.nano / NANO if charge.measure == "rho" else None,
         query=charge.query,
         sent=sent,
+    )
+
+
+def _paid(blocks: tuple[str, ...]) -> str:
+    """Which blocks have paid, in words; long lists are cut."""
+    if not blocks:
+        return ""
+    some = ", ".join(map(plain, blocks if len(blocks) < 4 else (blocks[0], "…", blocks[-1])))
+    return f" each for {some}" if len(blocks) > 1 else f" for {some}"
+
+
+def _of_block(entry: Entry, body: Block | Renewed | Expired) -> LedgerEvent:
+    by = f"signed off by {plain(body.signed_off_by)}"
+    if isinstance(body, Block):
+        counted = f"{body.units:,} new {'people' if body.person else 'records'}"
+        words = f"{plain(body.name)} has arrived: {counted}, {by}"
+        return LedgerEvent(entry.sequence, entry.at, "block", words, person=body.signed_off_by, blocks=(body.name,))
+    name, why = plain(body.block), plain(body.why)
+    if isinstance(body, Expired):
+        words = f"{name} is read no more: {why}; {by}"
+        return LedgerEvent(entry.sequence, entry.at, "expired", words, person=body.signed_off_by, blocks=(body.block,))
+    words = f"{name} may lose ε = {body.nano_epsilon / NANO:g}, δ = {body.delta:g} in all: {why}; {by}"
+    return LedgerEvent(
+        number=entry.sequence,
+        date=entry.at,
+        event="renewed",
+        words=words,
+        epsilon=body.nano_epsilon / NANO,
+        delta=body.delta,
+        person=body.signed_off_by,
+        blocks=(body.block,),
     )
 
 

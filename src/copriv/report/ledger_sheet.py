@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from copriv.owner.block_sheet import BlockShown, block_lines, show_blocks
 from copriv.owner.entries import Charge
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
@@ -48,6 +49,7 @@ class LedgerSheet(msgspec.Struct):
     names: dict[str, str]
     weakness: str | None
     asked: dict[str, str] = {}
+    blocks: list[BlockShown] = []
 
 
 def what_was_chosen(ledger: SqliteLedger) -> dict[str, str]:
@@ -99,6 +101,7 @@ def ledger_sheet(path: Path, book: LedgerState, asked: dict[str, str] | None = N
         names={study: f"{study_name(book, study)}, {learner_name(book, study)}" for study in book.enrolled},
         weakness=book_weakness(book),
         asked=asked or {},
+        blocks=show_blocks(book),
     )
 
 
@@ -112,6 +115,7 @@ def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
         ("spent", f"ε = {told.epsilon_spent:.6g} in {many(told.answers, 'answer')}, {_studies(len(told.studies))}"),
     ]
     rows.extend(("account", f"{_account_words(account)} ({told.accountant})") for account in told.accounts)
+    rows.extend(("block", line) for line in block_lines(told.blocks))
     for study, name in told.names.items():
         rows.append(("study", f"{name} ({study[:12]})"))
         rows.extend([("asked", told.asked[study])] if study in told.asked else [])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from copriv.protocol.text import quoted
 from copriv.runtime.learner_setup import Approved, Invited, LearnerMade, NewAuthority, Retired, Revoked
+from copriv.runtime.owner_blocks import BlockAppended
 from copriv.runtime.owner_joining import Agreement
 from copriv.runtime.owner_request import Renewed, Requested
 from copriv.transport.certificates import written
@@ -77,6 +78,17 @@ def joined(told: Agreement) -> str:
     """An owner takes part."""
     after = "serve" if told.approved else "approve"
     return f"{told.owner} has joined {quoted(told.study)}\nnext: copriv owner {after} --folder {told.folder}"
+
+
+def appended(told: BlockAppended) -> str:
+    """A block has arrived."""
+    many = "people" if told.unit == "person" else "records"
+    back = f"; {told.returning:,} who were known keep their blocks" if told.returning else ""
+    return (
+        f"{told.block} has arrived: {told.units:,} new {many} with an unspent account{back}\n"
+        f"the numbers of new {many} are public: {', '.join(f'{name} {n:,}' for name, n in told.blocks.items())}\n"
+        "next: copriv owner join INVITATION --data FILE reads every block that can pay"
+    )
 
 
 def renewed(told: Renewed) -> str:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from copriv.losses.metrics import little_to_learn
+from copriv.owner.block_sheet import block_lines
 from copriv.owner.pause import Pause
 from copriv.privacy.guarantee import NANO, Guarantee, written
 from copriv.protocol.text import plain, quoted
@@ -128,6 +129,8 @@ def owner_lines(status: OwnerStatus) -> Iterator[str]:
         ("promised", guarantee.words),
         ("spent", f"ε = {_shown(status.epsilon_spent)}, {status.answers} answers"),
         ("left", f"ε = {_shown(status.epsilon_left)}, {status.answers_left} answers"),
+        *([("reads", plain(", ".join(status.reads), 2000))] if status.reads else []),
+        *(("block", line) for line in block_lines(status.blocks)),
         *([("beware", status.weakness)] if status.weakness else []),
         ("learner", quoted(status.learner) if status.learner else NOT_NAMED),
         ("broker", plain(status.broker, 300)),

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from copriv.entropy import token
+from copriv.owner.block_accounts import Account
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
@@ -27,7 +28,8 @@ from copriv.owner.declaration import (
 )
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
-from copriv.owner.ledger_state import Account, LedgerState, open_state
+from copriv.owner.ledger_state import LedgerState, open_state
+from copriv.owner.reading import block_of_file, narrowed
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -147,7 +149,7 @@ def charge(payment: Payment, run: str, study: TrainingPlan, origin: Origin) -> D
             payment.registry.note_public(payment.public)
         with payment.registry.exclusive():
             _pay(payment, ledger, run, study, origin)
-        return _spending(ledger.state(), payment.ledger)
+        return _spending(_of_run(payment, ledger.state()), payment.ledger)
     finally:
         ledger.close()
 
@@ -173,13 +175,13 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
     """Check once more, because other runs may have paid since; then charge."""
     if _query(run) in ledger.state().queries:
         return
-    declared = _require_room(payment, ledger.state())
+    declared = _require_room(payment, _of_run(payment, ledger.state()))
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
     asks = study.terms.kind
-    unit = study.terms.unit
-    ledger.enroll(Enrolled(name, origin.name, origin.learner, payment.person.name, asks, origin.public, unit))
+    about = (name, origin.name, origin.learner, payment.person.name, asks, origin.public, study.terms.unit)
+    ledger.enroll(Enrolled(*about, blocks=block_of_file(ledger.state(), payment.records)))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()
 
@@ -236,6 +238,11 @@ def _declared(book: LedgerState, declared: Declaration) -> LedgerState:
     return replace(book, accounts=accounts)
 
 
+def _of_run(payment: Payment, book: LedgerState) -> LedgerState:
+    """The book as far as the rows of this file are concerned: its block, if it is one and nobody is in two files."""
+    return narrowed(book, block_of_file(book, payment.records))
+
+
 def _book_now(payment: Payment) -> LedgerState:
     """The book of the records as it stands; that of a new ledger if they have none."""
     dataset, request = payment.settled.dataset, payment.request
@@ -243,6 +250,6 @@ def _book_now(payment: Payment) -> LedgerState:
         return open_state(begin_open("", "", request.delta, request.accountant))[0]
     ledger = open_registered(payment.registry, dataset)
     try:
-        return ledger.state()
+        return _of_run(payment, ledger.state())
     finally:
         ledger.close()

@@ -55,6 +55,7 @@ class JoinOptions:
         unrelated: they look like known ones, and none is among those.
         form: how the file is written, where its name and header do not tell.
         machine: how much memory may be used, and who helps to read.
+        blocks: the blocks that the study reads; all that can pay if none is named.
     """
 
     invitation: Path
@@ -72,6 +73,7 @@ class JoinOptions:
     unrelated: bool = False
     form: FileFormat = PLAIN
     machine: Machine = PLAIN_MACHINE
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,8 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     secrets, study = secrets_of(invitation, options.folder), invitation.terms()
     enrollment = _enroll(options, invitation, study.terms)
     joining = settle_records(options, tell, ask)
-    enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger))
-    joining.require_room(enrollment.guarantee, enrollment.accountant, study.terms.unit)
+    reading = joining.choose_reading(enrollment.guarantee, enrollment.accountant, study.terms, options.blocks)
+    enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger), reading=reading)
     with options.machine.opened() as resources:
         prepared = prepare(enrollment, study, counting(tell, _READING), resources)
         fit = fit_of(study, prepared.sample)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from copriv.owner.block_sheet import BlockShown, show_blocks
 from copriv.owner.pause import Pause, pause, read_pause, resume
 from copriv.owner.remaining import Remaining, remaining
 from copriv.owner.workspace import OwnerWorkspace, commitment_of
@@ -40,6 +41,8 @@ class OwnerStatus(msgspec.Struct):
     weakness: str | None
     certificates: list[Expiry]
     paused: Pause | None = None
+    blocks: list[BlockShown] = []
+    reads: tuple[str, ...] = ()
 
 
 class PauseTold(msgspec.Struct):
@@ -66,7 +69,7 @@ def resume_owner(folder: Path) -> PauseTold:
 def owner_status(home: OwnerWorkspace) -> OwnerStatus:
     """Where the owner of a folder stands."""
     enrollment, terms = home.enrollment, home.study.terms
-    guarantee, left = enrollment.guarantee, _remaining(home)
+    guarantee, (left, blocks) = enrollment.guarantee, _remaining(home)
     contact, approval = home.last_contact(), home.approval()
     return OwnerStatus(
         owner=enrollment.owner,
@@ -89,12 +92,15 @@ def owner_status(home: OwnerWorkspace) -> OwnerStatus:
         weakness=weakness(guarantee, approval.records if approval else None),
         certificates=expiries_of(home.folder),
         paused=read_pause(home.folder),
+        blocks=blocks,
+        reads=enrollment.blocks,
     )
 
 
-def _remaining(home: OwnerWorkspace) -> Remaining:
-    """What is left of the promise; prices of answers hardly depend on how many records there are."""
+def _remaining(home: OwnerWorkspace) -> tuple[Remaining, list[BlockShown]]:
+    """What is left of the promise, and the blocks; prices of answers hardly depend on how many records there are."""
     approval, terms = home.approval(), home.study.terms
     commitment = commitment_of(home.enrollment, terms, (approval.records if approval else 0) or 1)
     with closing(home.open_ledger()) as ledger:
-        return remaining(ledger.state(), ledger.entries(), commitment, terms.digest())
+        state = ledger.state()
+        return remaining(state, ledger.entries(), commitment, terms.digest()), show_blocks(state)

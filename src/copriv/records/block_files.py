@@ -1,0 +1,95 @@
+"""Files that a study reads together: blocks of arrival, each whole or for some of its people only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from copriv.records.column import text
+from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.table import Note, open_tables, read_batches, require_columns
+
+Tell = Callable[[int, int], None]
+
+_ID = "copriv person"
+# The id of rows that name nobody; each of them is a person of its own.
+NOBODY = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockFile:
+    """One file, or a folder of files, and whose rows of it are read.
+
+    Args:
+        path: where it lies.
+        form: how it is written.
+        person: the column that says whose a row is; empty if every row is read.
+        people: the ids of those whose rows are read, as `person_id` writes them; None for all.
+    """
+
+    path: Path
+    form: FileFormat = PLAIN
+    person: str = ""
+    people: pl.Series | None = None
+
+
+def open_block_files(
+    files: Sequence[BlockFile],
+    names: Sequence[str],
+    tell: Tell = lambda _done, _total: None,
+    note: Note = lambda _words: None,
+) -> tuple[pl.LazyFrame, ...]:
+    """The tables of the files, in order, with the rows of those people only who are to be read.
+
+    Args:
+        files: in the order of arrival.
+        names: the columns that are needed of files without a header.
+        tell: is told how many bytes of how many are checked.
+        note: is told what a person should know about a file.
+    """
+    found: list[pl.LazyFrame] = []
+    for file in files:
+        wanted = [*names, file.person] if file.person else names
+        tables = open_tables(file.path, file.form, names=wanted, tell=tell, note=note)
+        found.extend(_of_people(table, file) for table in tables)
+    return tuple(found)
+
+
+def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> tuple[list[str], int]:
+    """The ids of all people of a file, each once, in the order of their first rows; and how many rows name nobody."""
+    tables = open_tables(file.path, file.form, names=[file.person])
+    for table in tables:
+        require_columns(table, [file.person])
+    named: dict[str, None] = {}
+    nobody = 0
+    for batch in _batches(tables, file.person, tell):
+        named.update(dict.fromkeys(batch))
+        nobody += batch.count(NOBODY)
+    return [each for each in named if each != NOBODY], nobody
+
+
+def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A column of ids as text: 17, 17.0 and " 17 " are one person; empty where a row names nobody.
+
+    >>> table = pl.DataFrame({"who": ["17", " 17.0 ", None, "", "a7"]})
+    >>> table.select(person_id("who", table.schema["who"])).to_series().to_list()
+    ['17', '17', '', '', 'a7']
+    """
+    return text(name, dtype).str.strip_chars().str.replace(r"^([+-]?\d+)\.0+$", "$1").fill_null(NOBODY)
+
+
+def _of_people(table: pl.LazyFrame, file: BlockFile) -> pl.LazyFrame:
+    if file.people is None:
+        return table
+    require_columns(table, [file.person])
+    chosen = pl.LazyFrame({_ID: file.people.cast(pl.String)})
+    named = table.with_columns(person_id(file.person, table.collect_schema()[file.person]).alias(_ID))
+    return named.join(chosen, on=_ID, how="semi", maintain_order="left").drop(_ID)
+
+
+def _batches(tables: Sequence[pl.LazyFrame], name: str, tell: Tell) -> Iterator[list[str]]:
+    for _, batch in read_batches(tables, [name], tell):
+        yield batch.select(person_id(name, batch.schema[name])).to_series().to_list()

@@ -1,0 +1,225 @@
+"""Blocks arrive: the new get an account, the known keep theirs, whatever is killed, lost or renumbered."""
+
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
+from copriv.owner import arrival as module
+from copriv.owner.arrival import Arrival, append_block
+from copriv.owner.dataset_ledger import Word
+from copriv.owner.entries import Enrolled, Expired
+from copriv.owner.reading import Reading, choose_reading, files_to_read, units_of
+from copriv.owner.registry import Registry
+from copriv.owner.sqlite_ledger import SqliteLedger
+from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.records.block_files import open_block_files
+from copriv.runtime.owner_ledger import NewLedger, change_version, make_ledger
+
+PRICE = Amount(400_000_000, "epsilon")
+
+
+def write(name, people, start=0):
+    """A file with one row for every mention of a person; no two rows are alike."""
+    rows = range(start, start + len(people))
+    table = pl.DataFrame({"who": people, "x": [0.5 * row for row in rows], "y": [row % 7 for row in rows]})
+    table.write_parquet(name)
+    return Path(name).absolute()
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "clinic.sqlite"
+    data = write("first.parquet", [f"p{number}" for number in range(20)] * 2)
+    promise = Guarantee.of("1")
+    make_ledger(
+        NewLedger(
+            path=place, owner="clinic", data=data, guarantee=promise, accountant="pld", pure=None, word=Word("me")
+        )
+    )
+    return place
+
+
+def append(ledger, name, data, person="who", **more):
+    with Registry() as registry:
+        return append_block(registry, ledger, Arrival(name=name, data=data, person=person, by="me", **more))
+
+
+def state_of(ledger):
+    with closing(SqliteLedger(ledger)) as opened:
+        return opened.state()
+
+
+def rows_read(ledger, *blocks, until):
+    files = files_to_read(ledger, Reading(blocks, until))
+    return sorted(who or "" for table in open_block_files(files, []) for who in table.collect()["who"].to_list())
+
+
+def test_a_returning_person_keeps_its_block_and_changes_no_number(ledger):
+    told = append(ledger, "2026-02", write("feb.parquet", ["p1", "q1", "q2", "q1", "p2"], 100))
+    assert (told.units, told.returning) == (2, 2)
+    state = state_of(ledger)
+    assert {name: block.arrival.units for name, block in state.blocks.items()} == {"first": 20, "2026-02": 2}
+    assert rows_read(ledger, "2026-02", until="2026-02") == ["q1", "q1", "q2"]
+    assert rows_read(ledger, "first", until="2026-02").count("p1") == 3
+    assert rows_read(ledger, "first", until="first").count("p1") == 2
+    assert units_of(state, Reading(("first", "2026-02"), "2026-02")) == 22
+
+
+def test_a_study_reads_the_blocks_that_can_pay(ledger):
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled("before", "before", "learner", "me", unit="person"))
+        opened.reserve("q", "?", Amount(700_000_000, "epsilon"), "before", Amount(10**9, "epsilon"))
+    append(ledger, "2026-02", write("feb.parquet", ["q1", "q2", "q3"], 100))
+    state = state_of(ledger)
+    assert choose_reading(state, PRICE) == Reading(("2026-02",), "2026-02")
+    assert choose_reading(state, Amount(300_000_000, "epsilon")).blocks == ("first", "2026-02")
+    with pytest.raises(LedgerRefusal, match="'first' of these records can pay"):
+        choose_reading(state, PRICE, ["first"])
+    with pytest.raises(LedgerRefusal, match="no block of these records can pay"):
+        choose_reading(state, Amount(1_100_000_000, "epsilon"))
+    with pytest.raises(LedgerRefusal, match="no block 'march'"):
+        choose_reading(state, PRICE, ["march"])
+
+
+def test_ids_are_the_same_person_however_they_are_written(ledger):
+    append(ledger, "a", write("a.parquet", ["17", "18"], 100))
+    pl.DataFrame({"who": [17.0, 18.0, 19.0], "x": [7.1, 7.2, 7.3], "y": [1, 2, 3]}).write_csv("b.csv")
+    told = append(ledger, "b", Path("b.csv").absolute())
+    assert (told.units, told.returning) == (1, 2)
+
+
+def test_a_row_that_names_nobody_is_a_person_of_its_block(ledger):
+    told = append(ledger, "a", write("a.parquet", ["q1", None, None, "", "p1"], 100))
+    assert (told.units, told.returning) == (4, 1)
+    assert append(ledger, "b", write("b.parquet", [None, "q2"], 200)).units == 2
+    assert len(rows_read(ledger, "a", until="b")) == 4
+    assert "p1" not in rows_read(ledger, "a", until="b")
+
+
+def test_known_rows_get_no_fresh_budget(ledger):
+    with pytest.raises(BadInput, match="known as a part of these records"):
+        append(ledger, "again", Path("first.parquet").absolute())
+    with pytest.raises(BadInput, match="looks like records of another ledger"):
+        append(ledger, "again", write("again.parquet", [f"p{number}" for number in range(20)]), person="")
+    renumbered = write("renumbered.parquet", [f"r{number}" for number in range(20)] * 2)
+    table = pl.read_parquet(renumbered).with_columns(case_id=pl.int_range(pl.len()) * 77 + 5)
+    table.write_parquet("first-with-cases.parquet")
+    with_cases = Path("first-with-cases.parquet").absolute()
+    append(ledger, "cases", with_cases)
+    table.with_columns(who=pl.lit("s") + pl.col("case_id").cast(pl.String)).write_parquet("other-ids.parquet")
+    with pytest.raises(BadInput, match="of its people"):
+        append(ledger, "other", Path("other-ids.parquet").absolute())
+
+
+def test_a_version_of_before_is_no_new_block(ledger):
+    again = write("version.parquet", [f"p{number}" for number in range(20)] * 2 + ["p0"])
+    change_version(ledger, again, Word("me"))
+    with pytest.raises(BadInput, match="known as a part of these records"):
+        append(ledger, "new", again)
+
+
+def test_a_ledger_with_blocks_has_no_other_versions(ledger):
+    append(ledger, "a", write("a.parquet", ["q1"], 100))
+    with pytest.raises(LedgerRefusal, match="arrived in blocks"):
+        change_version(ledger, write("v.parquet", ["q1", "q2"], 300), Word("me"))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 41, "-x"])
+def test_names_are_plain(ledger, name):
+    with pytest.raises(BadInput, match="a block is called"):
+        append(ledger, name, write("a.parquet", ["q1"], 100))
+
+
+def test_a_name_or_a_file_is_there_once(ledger):
+    first = write("a.parquet", ["q1", "q2", "q3"], 100)
+    append(ledger, "a", first)
+    with pytest.raises(BadInput, match="another file than that of the block 'a'"):
+        append(ledger, "a", write("b.parquet", ["r1", "r2"], 200))
+    with pytest.raises(BadInput, match="known as a part"):
+        append(ledger, "b", first)
+    sequence = state_of(ledger).sequence
+    assert append(ledger, "a", first).units == 3
+    assert state_of(ledger).sequence == sequence
+    moved = first.rename("elsewhere.parquet").absolute()
+    append(ledger, "a", moved)
+    assert state_of(ledger).blocks["a"].arrival.path == str(moved)
+
+
+@pytest.mark.parametrize("step", ["first", "registry", "ledger"])
+def test_killed_between_two_steps_the_file_belongs_to_its_dataset_and_the_command_goes_on(ledger, monkeypatch, step):
+    data = write("a.parquet", ["q1", "p1", "q2"], 100)
+    killed = {
+        "first": (Registry, "add_block", 0),
+        "registry": (SqliteLedger, "open_block", 1),
+        "ledger": (SqliteLedger, "open_block", 0),
+    }[step]
+    with monkeypatch.context() as patch:
+        _kill(patch, *killed)
+        with pytest.raises(KeyboardInterrupt):
+            append(ledger, "a", data)
+    with Registry() as registry:
+        found = registry.lookup(data)
+        assert (found.dataset is not None) == (step == "registry")
+        if found.dataset is not None:
+            assert found.dataset.ledger == ledger
+    told = append(ledger, "a", data)
+    assert (told.units, told.returning, list(told.state.blocks)) == (2, 1, ["first", "a"])
+
+
+def _kill(patch, kind, name, after):
+    """The call of that name ends everything, after so many that go well."""
+    real, calls = getattr(kind, name), []
+
+    def deadly(self, *given, **more):
+        calls.append(name)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return real(self, *given, **more)
+
+    patch.setattr(kind, name, deadly)
+
+
+def test_an_old_copy_of_the_ledger_is_noticed(ledger):
+    old = ledger.read_bytes()
+    append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
+    ledger.write_bytes(old)
+    for remains in ledger.parent.glob(f"{ledger.name}-*"):
+        remains.unlink()
+    with pytest.raises(LedgerFailure, match=r"old copy|behind|rolled back|restored"):
+        append(ledger, "b", write("b.parquet", ["r1", "r2"], 200))
+
+
+def test_people_are_looked_for_under_their_own_key_only(ledger, monkeypatch):
+    append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
+    monkeypatch.setattr(module, "key_check", lambda _registry: "another")
+    with pytest.raises(LedgerFailure, match="key of another registry"):
+        append(ledger, "b", write("b.parquet", ["q1", "r2"], 200))
+
+
+def test_an_expired_block_keeps_its_people(ledger):
+    append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.change_block(Expired("a", "me", "kept long enough"))
+    Path("a.parquet").unlink()
+    told = append(ledger, "b", write("b.parquet", ["q1", "r1"], 200))
+    assert (told.units, told.returning) == (1, 1)
+    assert rows_read(ledger, "first", "b", until="b").count("q1") == 0
+
+
+def test_rows_are_units_where_nobody_is_named(ledger):
+    told = append(ledger, "a", write("a.parquet", ["q1", "q1", "p1"], 100), person="")
+    assert (told.units, told.returning) == (3, 0)
+    assert rows_read(ledger, "a", until="a") == ["p1", "q1", "q1"]
+    with pytest.raises(LedgerRefusal, match="no column of people"):
+        append(ledger, "b", write("b.parquet", ["q1"], 200), person="who")
+
+
+def test_changed_files_are_not_read(ledger):
+    append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
+    write("a.parquet", ["q1", "q3"], 100)
+    with pytest.raises(CoprivError, match="not what it was"):
+        rows_read(ledger, "first", until="a")
