@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.coefficients import coefficients
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
@@ -58,6 +59,7 @@ app.command()(verdict)
 app.command()(export)
 app.command()(dashboard)
 app.command()(report)
+app.command()(coefficients)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")
