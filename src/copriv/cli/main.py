@@ -18,6 +18,7 @@ from copriv.cli.ledger import ledger
 from copriv.cli.owner import owner
 from copriv.cli.page import dashboard
 from copriv.cli.plan import plan
+from copriv.cli.power import power
 from copriv.cli.predict import predict
 from copriv.cli.report import report
 from copriv.cli.reproduce import reproduce
@@ -51,6 +52,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(generate)
 app.command()(forecast)
+app.command()(power)
 app.command()(sweep)
 app.command()(audit)
 app.command()(reproduce)

@@ -82,6 +82,12 @@ class PublicSandwich:
         )
 
 
+    def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
+        """Of a model of so many records, whose average gradient has noise of this variance on every number."""
+        inside = self.full / records + noise * np.eye(self.bias.size)
+        return np.asarray(self.inverse @ inside @ self.inverse)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OneStep:
     """The estimate of every owner heard from and of all together, and what they may be off by.
@@ -94,7 +100,7 @@ class OneStep:
         sandwich: of the public rows.
         noise: variance of the noise in each owner's gradient, on every number.
         public: covariance by the public rows being a sample; all owners share it.
-        bent: by how much the step may be off because the fitness is no parabola between the study's ridge and none.
+        pulled: by how much the study's ridge moves a model; the estimate has no ridge.
         none: why intervals would not hold; empty if they should.
     """
 
@@ -105,7 +111,7 @@ class OneStep:
     sandwich: PublicSandwich
     noise: FloatArray
     public: FloatArray
-    bent: FloatArray
+    pulled: FloatArray
     none: str = ""
 
     @property
@@ -152,10 +158,17 @@ def one_step(told: ToldGradients) -> OneStep:
     sized = records / records.sum()
     each = told.near - gradients @ sandwich.inverse
     centre = (sized[place] * weights) @ told.places
-    own = sandwich.inverse @ (sandwich.full / records.sum() + float(sized**2 @ noise) * np.eye(told.near.size))
-    away = centre - told.near - sandwich.inverse @ _pull(told)
-    doubt = doubt_by_public_rows(public, loss, sandwich, told.near, (away, own @ sandwich.inverse))
-    return OneStep(sized @ each, each, heard, records, sandwich, noise, doubt, _bend(told, sandwich), _why_not(told))
+    answered = sandwich.model_covariance(records.sum(), float(sized**2 @ noise))
+    pulled = 2 * told.objective.regularization * sandwich.inverse @ told.near
+    away = centre - told.near - pulled
+    spread = np.outer(away, away) + _both(sandwich.model_covariance(public.records), answered)
+    doubt = doubt_by_public_rows(public, loss, sandwich, told.near, spread)
+    return OneStep(sized @ each, each, heard, records, sandwich, noise, doubt, pulled, _why_not(told))
+
+
+def _both(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Covariance of what two independent estimates say together: the trained model is about as good as that."""
+    return np.asarray(one @ np.linalg.pinv(one + other, hermitian=True) @ other)
 
 
 def _why_not(told: ToldGradients) -> str:
@@ -167,36 +180,18 @@ def _why_not(told: ToldGradients) -> str:
 
 
 def doubt_by_public_rows(
-    public: Sample, loss: Loss, sandwich: PublicSandwich, near: FloatArray, strayed: tuple[FloatArray, FloatArray]
+    public: Sample, loss: Loss, sandwich: PublicSandwich, near: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """Covariance of an estimate by the public rows being a sample.
+    """Covariance of an estimate by the public rows being a sample, if owners were asked δ away from it.
 
-    `strayed` is how far from the estimate without a ridge owners were asked, and the covariance of a model that the
-    answers alone would give: θ_r itself is about as good as that and the public model together.
+    `spread` is the expected δδᵀ, `near` a model near by, which `sandwich` is of.
     """
     inverse, records = sandwich.inverse, public.records
-    away, answered = strayed
-    start = inverse @ sandwich.full @ inverse / records
-    near_by = start @ np.linalg.pinv(start + answered, hermitian=True) @ answered
-    spread = np.outer(away, away) + near_by
     curvatures = record_curvatures(loss, public, near)
     uneven = weighted_outer(public.columns, curvatures**2 * quadratic_forms(spread, public.columns)) / records
     whole = weighted_outer(public.columns, curvatures) / records
     mismatch = uneven - whole @ spread @ whole
     return np.asarray(inverse @ (sandwich.taken + mismatch) @ inverse / records)
-
-
-def _bend(told: ToldGradients, sandwich: PublicSandwich) -> FloatArray:
-    """What a straight step misses on the way from a model with the study's ridge to one without."""
-    public, loss = told.public, told.objective.loss
-    pull = _pull(told)
-    there = average_gradient(loss, public, told.near + sandwich.inverse @ pull)
-    return np.asarray(sandwich.inverse @ (there - average_gradient(loss, public, told.near) - pull))
-
-
-def _pull(told: ToldGradients) -> FloatArray:
-    """What the study's ridge adds to the gradient at the trained model."""
-    return np.asarray(2 * told.objective.regularization * told.near)
 
 
 def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> FloatArray:

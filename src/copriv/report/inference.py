@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -24,12 +25,15 @@ from copriv.vectors import FloatArray
 INFERENCE = "inference.json"
 FORMAT = 1
 LEVEL = 0.95
-# What the ridge bends, in standard errors: beyond this an interval would lie beside the coefficient.
-_MOST_BENT = 0.5
+# What the study's ridge moves, in standard errors: beyond this owners were asked too far from where the estimate lies.
+_MOST_PULLED = 2.0
 OF_COMPONENTS = (
     "features are components, which mix columns and may have been chosen by the public rows: train with --features all"
 )
-BENT = "columns are nearly collinear: the study's ridge and not the records decides over this coefficient"
+PULLED = (
+    "columns are nearly collinear: the study's ridge has moved the model too far from one without it. Leave columns out, "
+    "or train with a smaller --regularization, such as 1e-9"
+)
 CAUTION = (
     "A p-value is of one question that was asked before the answers were seen: of twenty columns that mean nothing, one "
     "is below 0.05. A coefficient is no cause."
@@ -50,7 +54,6 @@ class Coefficient(msgspec.Struct, frozen=True):
         low: of the interval; None where there is none.
         high: of the interval.
         p_value: of a coefficient of 0; None where there is no interval.
-        none: why this one has no interval, if others have.
     """
 
     name: str
@@ -63,7 +66,6 @@ class Coefficient(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
-    none: str = ""
 
 
 class MetaRow(msgspec.Struct, frozen=True):
@@ -165,8 +167,10 @@ def infer_coefficients(dictionary: Dictionary, found: OneStep | str, names: Sequ
         found = OF_COMPONENTS
     if isinstance(found, str):
         return Inference(none=found, noise=noise)
-    scale, shifts, effects, labels = in_units(dictionary)
+    shifts, effects, labels = in_units(dictionary)
     own = _own_variances(found, effects)
+    if not found.none and _is_pulled(found, effects, own):
+        found = replace(found, none=PULLED)
     each = found.each @ effects.T + shifts
     coefficients = tuple(
         _coefficient(label, found, effects[place : place + 1], each[:, place], own[:, place])
@@ -186,8 +190,8 @@ def infer_coefficients(dictionary: Dictionary, found: OneStep | str, names: Sequ
     return Inference(coefficients, owners, meta, is_label, _population(found, is_label), found.none, noise)
 
 
-def in_units(dictionary: Dictionary) -> tuple[float, FloatArray, FloatArray, list[str]]:
-    """The target's unit, what is added to each coefficient, the rows that models are multiplied by, and names.
+def in_units(dictionary: Dictionary) -> tuple[FloatArray, FloatArray, list[str]]:
+    """What is added to each coefficient, the rows that models are multiplied by, and names, in the target's unit.
 
     Cells that a model cannot move, such as the category that others are compared with, are left out.
     """
@@ -198,13 +202,19 @@ def in_units(dictionary: Dictionary) -> tuple[float, FloatArray, FloatArray, lis
     moved = np.flatnonzero(np.any(effects != 0, axis=1))
     shifts = np.zeros(moved.size)
     shifts[-1] = center
-    return scale, shifts, effects[moved], [labels[place] for place in moved]
+    return shifts, effects[moved], [labels[place] for place in moved]
 
 
 def _own_variances(found: OneStep, effects: FloatArray) -> FloatArray:
     """Of each owner's own estimates, by sampling and noise (owners × coefficients)."""
     sampling = np.outer(1 / found.records, found.sampling_of(effects))
     return np.asarray(sampling + np.outer(found.noise, found.noise_of(effects)))
+
+
+def _is_pulled(found: OneStep, effects: FloatArray, own: FloatArray) -> bool:
+    """Whether the study's ridge moves some coefficient too far."""
+    variances = found.weights**2 @ own + found.public_of(effects)
+    return bool(np.any(np.abs(effects @ found.pulled) > _MOST_PULLED * np.sqrt(variances)))
 
 
 def _coefficient(name: str, found: OneStep, effect: FloatArray, each: FloatArray, own: FloatArray) -> Coefficient:
@@ -216,9 +226,8 @@ def _coefficient(name: str, found: OneStep, effect: FloatArray, each: FloatArray
     total = sampling + privacy + public + between
     estimate = float(weights @ each)
     parts = [math.sqrt(part) for part in (total, sampling, privacy, between, public)]
-    bent = abs(float(effect[0] @ found.bent)) > _MOST_BENT * parts[0]
-    if found.none or bent or total == 0:
-        return Coefficient(name, estimate, *parts, none=BENT if bent and not found.none else "")
+    if found.none or total == 0:
+        return Coefficient(name, estimate, *parts)
     share = between / total
     pooled = Pooled(estimate, parts[0], quantile(LEVEL, owners, share))
     return Coefficient(name, estimate, *parts, *pooled.interval, _p_value(estimate / parts[0], owners, share))

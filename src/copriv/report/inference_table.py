@@ -23,7 +23,7 @@ def show_inference(told: Inference, console: Console) -> None:
     """The table of all owners together, of what it is, and what to beware of."""
     if told.coefficients:
         console.print(_table(_headings(told), [_cells(told, each) for each in told.coefficients]))
-    for words in filter(None, [_no_interval(told), *_single(told), told.population, _promise(told), CAUTION]):
+    for words in filter(None, [_no_interval(told), told.population, _promise(told), CAUTION]):
         console.print(words, highlight=False, markup=False)
 
 
@@ -94,12 +94,6 @@ def _ratio(each: Coefficient) -> str:
 
 def _pooled(pooled: tuple[float, float, float]) -> str:
     return f"{pooled[0]:.4g} ({pooled[1]:.4g} to {pooled[2]:.4g})"
-
-
-def _single(told: Inference) -> list[str]:
-    """Why some coefficients have none, each reason once."""
-    reasons = dict.fromkeys(each.none for each in told.coefficients if each.none)
-    return [f"no interval for some: {reason}" for reason in reasons]
 
 
 def _no_interval(told: Inference) -> str:
