@@ -14,7 +14,7 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
-from copriv.planning.power import ExpectedErrors, expected_errors, smallest, too_few_rows
+from copriv.planning.power import Ahead, ExpectedErrors, smallest, too_few_rows
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
 from copriv.privacy.guarantee import ADJACENCY, UNIT
@@ -149,7 +149,8 @@ def power(
 
 def _errors(known: PublicStudy, row: FloatArray, scenario: Scenario) -> ExpectedErrors:
     setting = choose(known.outline(scenario)).setting
-    return expected_errors(setting, known.evidence.sample, known.evidence.model, row, scenario.heterogeneity)
+    ahead = Ahead.of(setting, known.evidence.sample, known.evidence.model)
+    return ahead.errors(row[None], scenario.heterogeneity)[0]
 
 
 def _needed(scenario: Scenario, power_of: Callable[[Scenario], float], wanted: float) -> dict[str, float | None]:

@@ -17,9 +17,10 @@ import numpy as np
 from copriv.forecast.one_step import PublicSandwich, doubt_by_public_rows
 from copriv.forecast.random_effects import FEWEST_OWNERS, quantile
 from copriv.forecast.setting import Setting
+from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_questions import is_few
-from copriv.vectors import FloatArray
+from copriv.vectors import FloatArray, Norm
 
 # So many quantiles of owners' scatter are averaged over.
 _SCATTERS = 64
@@ -69,40 +70,50 @@ class ExpectedErrors:
         return float(np.mean([_beyond(effect, reach, deviation, ndtr) for reach in reaches]))
 
 
-def expected_errors(
-    setting: Setting, public: Sample, start: FloatArray, effect: FloatArray, heterogeneity: float
-) -> ExpectedErrors:
-    """Of a coefficient, a row that models are multiplied by, under a planned setting.
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """A study by public Newton that is planned: all that its standard errors follow from.
 
     Args:
-        setting: of the plan, by public Newton.
         public: the public rows.
-        start: the public model.
-        effect: the row.
-        heterogeneity: κ, how much owners truly differ.
+        loss: what a mistake costs.
+        start: the public model, at which owners will be asked.
+        clip: the most that one record's gradient counts.
+        norm: in which norm.
+        records: n_i of each owner.
+        noise: variance of each owner's noise on a number of its gradient, if all that it promises goes into one question.
     """
-    loss = setting.terms.objective().loss
-    sandwich = PublicSandwich.of(public, loss, start, setting.clip, setting.norm)
-    records = np.asarray(setting.records, dtype=np.float64)
-    weights = records / records.sum()
-    noise = float(weights**2 @ whole_noise(setting))
-    along = effect @ sandwich.inverse
-    one = float(along @ sandwich.clipped @ along)
-    # Owners are asked at the public model, which is as far from the estimate as public rows leave it.
-    doubt = doubt_by_public_rows(public, loss, sandwich, start, sandwich.model_covariance(public.records))
-    return ExpectedErrors(
-        one / float(records.sum()),
-        noise * float(along @ along),
-        one * heterogeneity * float(weights @ weights),
-        float(effect @ doubt @ effect),
-        records.size,
-    )
 
+    public: Sample
+    loss: Loss
+    start: FloatArray
+    clip: float
+    norm: Norm
+    records: tuple[int, ...]
+    noise: FloatArray
 
-def whole_noise(setting: Setting) -> FloatArray:
-    """Variance of each owner's noise on a number of its gradient, if all that it promises goes into one question."""
-    answers = np.ones(len(setting.records)) if setting.terms.shares else np.asarray(setting.answers, dtype=np.float64)
-    return np.asarray(np.asarray(setting.noise_std) ** 2 / answers)
+    @classmethod
+    def of(cls, setting: Setting, public: Sample, start: FloatArray) -> Ahead:
+        """Of a plan. Under a menu answers become finer at one place; else several answers at one price are averaged."""
+        answers = (1,) * len(setting.records) if setting.terms.shares else setting.answers
+        noise = np.asarray(setting.noise_std) ** 2 / np.asarray(answers, dtype=np.float64)
+        return cls(public, setting.terms.objective().loss, start, setting.clip, setting.norm, setting.records, noise)
+
+    def errors(self, effects: FloatArray, heterogeneity: float = 0.0) -> list[ExpectedErrors]:
+        """Of coefficients, each a row that models are multiplied by; κ says how much owners truly differ."""
+        sandwich = PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm)
+        records = np.asarray(self.records, dtype=np.float64)
+        weights = records / records.sum()
+        along = effects @ sandwich.inverse
+        one = np.einsum("ij,ij->i", along @ sandwich.clipped, along)
+        noise = np.sum(along**2, axis=1) * float(weights**2 @ self.noise)
+        # The public model is as far from the estimate as public rows leave it.
+        spread = sandwich.model_covariance(self.public.records)
+        doubt = doubt_by_public_rows(self.public, self.loss, sandwich, self.start, spread)
+        between = one * heterogeneity * float(weights @ weights)
+        by_public = np.einsum("ij,ij->i", effects @ doubt, effects)
+        parts = np.stack([one / records.sum(), noise, between, by_public], axis=1).tolist()
+        return [ExpectedErrors(*each, owners=records.size) for each in parts]
 
 
 def too_few_rows(public: Sample) -> str | None:

@@ -168,14 +168,9 @@ def infer_coefficients(dictionary: Dictionary, found: OneStep | str, names: Sequ
     if isinstance(found, str):
         return Inference(none=found, noise=noise)
     shifts, effects, labels = in_units(dictionary)
-    own = _own_variances(found, effects)
-    if not found.none and _is_pulled(found, effects, own):
-        found = replace(found, none=PULLED)
-    each = found.each @ effects.T + shifts
-    coefficients = tuple(
-        _coefficient(label, found, effects[place : place + 1], each[:, place], own[:, place])
-        for place, label in enumerate(labels)
-    )
+    found = without_ridge(found, effects)
+    own, each = _own_variances(found, effects), found.each @ effects.T + shifts
+    coefficients = pooled_coefficients(found, effects, shifts, labels)
     common = found.public_of(effects)
     meta = tuple(
         _meta_row(label, meta_analysis(each[:, place], own[:, place], float(common[place]), LEVEL))
@@ -188,6 +183,23 @@ def infer_coefficients(dictionary: Dictionary, found: OneStep | str, names: Sequ
     )
     is_label = dictionary.target.kind == "label"
     return Inference(coefficients, owners, meta, is_label, _population(found, is_label), found.none, noise)
+
+
+def pooled_coefficients(
+    found: OneStep, effects: FloatArray, shifts: FloatArray, labels: Sequence[str]
+) -> tuple[Coefficient, ...]:
+    """Of all owners together: each a row of `effects` that models are multiplied by, and what is added to that."""
+    own, each = _own_variances(found, effects), found.each @ effects.T + shifts
+    return tuple(
+        _coefficient(label, found, effects[place : place + 1], each[:, place], own[:, place])
+        for place, label in enumerate(labels)
+    )
+
+
+def without_ridge(found: OneStep, effects: FloatArray) -> OneStep:
+    """The same; without intervals if the study's ridge moves some coefficient too far from where there is none."""
+    own = _own_variances(found, effects)
+    return replace(found, none=PULLED) if not found.none and _is_pulled(found, effects, own) else found
 
 
 def in_units(dictionary: Dictionary) -> tuple[FloatArray, FloatArray, list[str]]:
