@@ -1,13 +1,13 @@
 """Do intervals of coefficients hold the coefficient? Trainings of public Newton on samples of a table, again and again.
 
-A table is taken for the population: its own fit, without a ridge, is the truth. Every training has new public rows and new
-owners' records, drawn with replacement, simulated noise of the promised deviation, and the default rule. Constants were
-chosen on churn and chemistry scores; neither is here.
+A table is taken for the population: its own fit, without a ridge, is the truth. Every training has new public rows and
+new owners' records, drawn with replacement, simulated noise of the promised deviation, and the default rule. Constants
+were chosen on churn and chemistry scores; neither is here.
 
 - one population: owners are blocks of it;
 - owners that differ: each training draws hospitals, and records of each; the truth is that of all hospitals together;
-- shifts: public rows of another population (pairs that are not held out). Where an interval would not hold there is to be
-  none: coverage is of those that have one.
+- shifts: public rows of another population (pairs that are not held out). Where an interval would not hold there is to
+  be none: coverage is of those that have one.
 
 Twins leave a cause out of the standard error. Power is compared in the same trainings: an effect of one, two and three
 foreseen standard errors is added to every coefficient.

@@ -1,4 +1,4 @@
-"""`inference`: coefficients of a run that are not drawn towards the public rows, with intervals, or why there are none."""
+"""`inference`: coefficients of a run, not drawn towards the public rows, with intervals or why there are none."""
 
 from __future__ import annotations
 

@@ -73,23 +73,24 @@ class Power:
         promised = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys((epsilons[0], epsilons[-1])))
         sizes = sorted(set(self.scenario.records))
         records = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1])))
-        found = [
+        chance = (
             f"at ε = {promised}, δ = {self.scenario.delta:g} for any one {UNIT} ({ADJACENCY}), "
             f"{many(self.scenario.owners, 'owner')} of {records} records: {kind} {self.effect:g} for {self.name!r} is "
-            f"found with power {self.power:.2f}",
-            f"standard error {self.standard_error:.3g}: "
-            + ", ".join(
-                f"{what} {math.sqrt(part):.2g}"
-                for what, part in (
-                    ("sampling", self.errors.sampling),
-                    ("privacy", self.errors.privacy),
-                    ("differences between owners", self.errors.between),
-                    ("public rows", self.errors.public),
-                )
-            ),
-            "found: the 95 % interval does not hold “no effect”; if the public rows are of the owners' population",
-        ]
-        return [*found, *self._needs()]
+            f"found with power {self.power:.2f}"
+        )
+        found = "found: the 95 % interval does not hold “no effect”; if the public rows are of the owners' population"
+        return [chance, self._parts(), found, *self._needs()]
+
+    def _parts(self) -> str:
+        errors = self.errors
+        parts = {
+            "sampling": errors.sampling,
+            "privacy": errors.privacy,
+            "differences between owners": errors.between,
+            "public rows": errors.public,
+        }
+        told = ", ".join(f"{cause} {math.sqrt(variance):.2g}" for cause, variance in parts.items())
+        return f"standard error {self.standard_error:.3g}: {told}"
 
     def _needs(self) -> list[str]:
         words = {"epsilon": "ε = {:.3g}", "records": "{:,.0f} records of each owner", "owners": "{:,.0f} owners"}
@@ -125,7 +126,7 @@ def power(
         BadInput: there is no such coefficient, the effect is none, or there would be no interval.
 
     >>> import polars as pl
-    >>> rows = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 40, "rate": [9.5, 8.2, 7.4, 5.1, 8.0, 9.1, 7.7] * 28 + [8.0] * 4})
+    >>> rows = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 42, "rate": [9.5, 8.2, 7.4, 5.1, 8.0, 9.1, 7.7] * 30})
     >>> found = power(rows, Scenario([2000] * 5, epsilon=1.0), target="rate", column="age", effect=0.02)
     >>> 0 < found.power < 1, found.name
     (True, 'age')
@@ -172,7 +173,9 @@ def _needed(scenario: Scenario, power_of: Callable[[Scenario], float], wanted: f
         "records": smallest(lambda value: power_of(with_records(value)), wanted, *_RECORDS),
         "owners": smallest(lambda value: power_of(with_owners(value)), wanted, *_OWNERS),
     }
-    return {what: value if what == "epsilon" or value is None else float(math.ceil(value)) for what, value in found.items()}
+    return {
+        what: value if what == "epsilon" or value is None else float(math.ceil(value)) for what, value in found.items()
+    }
 
 
 def _coefficient(dictionary: Dictionary, column: str) -> tuple[str, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from copriv.cli import options as groups
 from copriv.cli.command import option, takes
@@ -34,7 +34,7 @@ class PowerOptions(
 def power(options: PowerOptions, given: tuple[str, ...]) -> None:
     """The chance to find an effect, from public rows, sizes and budgets alone; nobody is asked, nothing is spent.
 
-        copriv power --public p.parquet --target ill --loss logistic --owners 10 --records 2000 --column treatment --effect 1.2
+    copriv power --public p.csv --target ill --loss logistic --owners 10 --records 2000 --column drug --effect 1.2
     """
     from copriv.api.plan_settings import PlanSettings
     from copriv.api.power import power as work_out
@@ -42,7 +42,7 @@ def power(options: PowerOptions, given: tuple[str, ...]) -> None:
     from copriv.planning.scenario import Scenario
 
     who = Scenario.parse(options.owners, options.records, options.epsilon, options.delta, options.heterogeneity)
-    asked = {"column": options.column, "effect": options.effect, "wanted": options.power}
+    asked: dict[str, Any] = {"column": options.column, "effect": options.effect, "wanted": options.power}
     settings = groups.typed(options, given, PlanSettings)
     found = work_out(options.public, who, target=options.target, **asked, **settings)
     say(found.to_dict(), found.lines(), as_json=options.as_json)

@@ -5,9 +5,9 @@ Owner i's gradient at the trained model θ_r, full and without noise, is guessed
     ĝ_i = ∇f_pub(θ_r) + Σ_k ω_ik (a_ik − c_pub(θ_k)),    and its own estimate is    θ_r − A⁻¹ĝ_i,
 
 with c_pub and A the clipped average gradient and the Hessian of the public rows. The step is linear in the answers, so
-noise does not bend it. There is no ridge, and no weighing against the public rows: they tell how steep the fitness is and
-what the clip takes, not where its lowest point lies. All owners together are weighed by their records, n_i/n, which is
-the estimate of the best model of all their records.
+noise does not bend it. There is no ridge, and no weighing against the public rows: they tell how steep the fitness is
+and what the clip takes, not where its lowest point lies. All owners together are weighed by their records, n_i/n: an
+estimate of the best model of all their records.
 
 What it may be off by, in covariances: the sampling of private records, A⁻¹Σ_cc A⁻¹/n; the owners' noise, known; and the
 public rows' part. These are a sample: what they say of the clip is off by Σ_tt/n_pub, with t what the clip takes from a
@@ -39,9 +39,12 @@ from copriv.vectors import FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
 LIKELY = 0.2
+# A direction that bends by less than this share of the most curved one is flat.
+_FLAT = 1e-10
+FLAT = "the public rows do not tell some columns apart: one hardly varies, or is a sum of others"
 SHIFTED = (
-    "the owners' answers say that the public rows may be of another population, so that these do not tell how steep the "
-    "fitness is, nor what the clip takes"
+    "the owners' answers say that the public rows may be of another population, so that these do not tell how steep "
+    "the fitness is, nor what the clip takes"
 )
 
 
@@ -55,6 +58,7 @@ class PublicSandwich:
         taken: Σ_tt, of what the clip takes from it.
         bias: what the clip takes on average.
         full: Σ_gg, of its whole gradient.
+        flat: whether the fitness does not bend in some direction.
     """
 
     inverse: FloatArray
@@ -62,6 +66,7 @@ class PublicSandwich:
     taken: FloatArray
     bias: FloatArray
     full: FloatArray
+    flat: bool
 
     @classmethod
     def of(cls, public: Sample, loss: Loss, theta: FloatArray, clip: float, norm: Norm) -> PublicSandwich:
@@ -73,14 +78,15 @@ class PublicSandwich:
         taken = full - clipped
         free = public.records / max(public.records - public.parameters, 1)
         curvature = average_curvature(loss, public, theta)
+        bends = np.linalg.eigvalsh(curvature)
         return cls(
-            np.asarray(np.linalg.pinv(curvature, hermitian=True)),
+            np.asarray(np.linalg.pinv(curvature, rcond=_FLAT, hermitian=True)),
             free * covariance(clipped, clipped),
             free * covariance(taken, taken),
             np.asarray(taken.mean(axis=1)),
             free * covariance(full, full),
+            bool(bends[0] <= _FLAT * bends[-1]),
         )
-
 
     def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
         """Of a model of so many records, whose average gradient has noise of this variance on every number."""
@@ -163,7 +169,7 @@ def one_step(told: ToldGradients) -> OneStep:
     away = centre - told.near - pulled
     spread = np.outer(away, away) + _both(sandwich.model_covariance(public.records), answered)
     doubt = doubt_by_public_rows(public, loss, sandwich, told.near, spread)
-    return OneStep(sized @ each, each, heard, records, sandwich, noise, doubt, pulled, _why_not(told))
+    return OneStep(sized @ each, each, heard, records, sandwich, noise, doubt, pulled, _why_not(told, sandwich))
 
 
 def _both(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -171,11 +177,13 @@ def _both(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray(one @ np.linalg.pinv(one + other, hermitian=True) @ other)
 
 
-def _why_not(told: ToldGradients) -> str:
+def _why_not(told: ToldGradients, sandwich: PublicSandwich) -> str:
     """Why intervals would not hold; empty if they should."""
     rows, numbers = told.public.records, told.near.size
     if is_few(rows, numbers):
         return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
+    if sandwich.flat:
+        return FLAT
     return SHIFTED if told.shifted > LIKELY else ""
 
 
@@ -212,9 +220,7 @@ def _public_answers(told: ToldGradients) -> FloatArray:
     known: dict[bytes, FloatArray] = {}
     for at in told.places:
         if at.tobytes() not in known:
-            known[at.tobytes()] = clipped_average_gradient(
-                told.objective.loss, told.public, at, told.clip, told.norm
-            )
+            known[at.tobytes()] = clipped_average_gradient(told.objective.loss, told.public, at, told.clip, told.norm)
     return np.stack([known[at.tobytes()] for at in told.places])
 
 

@@ -1,8 +1,8 @@
 """Estimates of several owners together: fixed and random effects, and how much owners differ (τ²).
 
-Each owner has an estimate y_i of the same coefficient with a known variance v_i. What they scatter beyond that is τ², by
-DerSimonian and Laird's moments. A variance that rests on the scatter of N owners is itself uncertain, so its share of the
-whole takes the quantile from the normal one to Student's with N − 1 degrees of freedom.
+Each owner has an estimate y_i of the same coefficient with a known variance v_i. What they scatter beyond that is τ²,
+by DerSimonian and Laird's moments. A variance that rests on the scatter of N owners is itself uncertain, so its share
+of the whole takes the quantile from the normal one to Student's with N − 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def between_owners(estimates: FloatArray, variances: FloatArray) -> tuple[float,
     >>> between_owners(np.array([-2.0, 0.0, 2.0]), np.ones(3))
     (3.0, 8.0)
     """
+    if not np.all(variances > 0):
+        return 0.0, 0.0
     weights = 1 / variances
     mean = float(weights @ estimates / weights.sum())
     scatter = float(weights @ (estimates - mean) ** 2)
@@ -87,7 +89,7 @@ def meta_analysis(estimates: FloatArray, variances: FloatArray, common: float, l
     free = estimates.size - 1
     fixed = _weighed(estimates, variances, common, float(ndtri((1 + level) / 2)))
     random = _weighed(estimates, variances + tau_squared, 0.0, float(stdtrit(free, (1 + level) / 2)))
-    weights = 1 / (variances + tau_squared)
+    weights = 1 / np.maximum(variances + tau_squared, np.finfo(float).tiny)
     around = float(weights @ (estimates - random.estimate) ** 2) / free
     widened = math.sqrt(max(around, 1.0) * random.standard_error**2 + common)
     return MetaAnalysis(
@@ -100,7 +102,5 @@ def meta_analysis(estimates: FloatArray, variances: FloatArray, common: float, l
 
 
 def _weighed(estimates: FloatArray, variances: FloatArray, common: float, reach: float) -> Pooled:
-    precise = 1 / variances
-    return Pooled(
-        float(precise @ estimates / precise.sum()), math.sqrt(1 / float(precise.sum()) + common), reach
-    )
+    precise = 1 / np.maximum(variances, np.finfo(float).tiny)
+    return Pooled(float(precise @ estimates / precise.sum()), math.sqrt(1 / float(precise.sum()) + common), reach)

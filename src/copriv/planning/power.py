@@ -1,9 +1,9 @@
 """Will an effect be found? Standard errors and power before anybody is asked, from public rows, sizes and promises.
 
-The standard error that `forecast.one_step` would tell of a coefficient is worked out in advance: sampling, owners' noise
-and public rows as they are expected to be, and differences between owners as the scenario presumes them (κ). An effect b is
-found if its 95 % interval does not hold 0. How wide that will be depends on how much the owners' own estimates scatter,
-which is averaged over: with few owners they look different by chance, and intervals grow.
+The standard error that `forecast.one_step` would tell of a coefficient is worked out in advance: sampling, owners'
+noise and public rows as they are expected to be, and differences between owners as the scenario presumes them (κ). An
+effect is found if its 95 % interval does not hold 0. How wide that will be depends on how much the owners' own
+estimates scatter, which is averaged over: with few owners they look different by chance, and intervals grow.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Ahead:
         clip: the most that one record's gradient counts.
         norm: in which norm.
         records: n_i of each owner.
-        noise: variance of each owner's noise on a number of its gradient, if all that it promises goes into one question.
+        noise: variance of each owner's noise on a number of its gradient, if all that it promises goes into one answer.
     """
 
     public: Sample
@@ -112,8 +112,8 @@ class Ahead:
         doubt = doubt_by_public_rows(self.public, self.loss, sandwich, self.start, spread)
         between = one * heterogeneity * float(weights @ weights)
         by_public = np.einsum("ij,ij->i", effects @ doubt, effects)
-        parts = np.stack([one / records.sum(), noise, between, by_public], axis=1).tolist()
-        return [ExpectedErrors(*each, owners=records.size) for each in parts]
+        parts = zip(*(part.tolist() for part in (one / records.sum(), noise, between, by_public)), strict=True)
+        return [ExpectedErrors(*each, records.size) for each in parts]
 
 
 def too_few_rows(public: Sample) -> str | None:

@@ -1,7 +1,7 @@
 """inference.json: coefficients that are not drawn towards the public rows, with standard errors by what causes them.
 
-All of it follows from owners' answers, which have their noise in them, and from public rows. So it may be passed on, and
-costs nothing.
+All of it follows from owners' answers, which have their noise in them, and from public rows. So it may be passed on,
+and costs nothing.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ OF_COMPONENTS = (
     "features are components, which mix columns and may have been chosen by the public rows: train with --features all"
 )
 PULLED = (
-    "columns are nearly collinear: the study's ridge has moved the model too far from one without it. Leave columns out, "
-    "or train with a smaller --regularization, such as 1e-9"
+    "columns are nearly collinear: the study's ridge has moved the model too far from one without it. Leave columns "
+    "out, or train with a smaller --regularization, such as 1e-9"
 )
 CAUTION = (
-    "A p-value is of one question that was asked before the answers were seen: of twenty columns that mean nothing, one "
-    "is below 0.05. A coefficient is no cause."
+    "A p-value is of one question that was asked before the answers were seen: of twenty columns that mean nothing, "
+    "one is below 0.05. A coefficient is no cause."
 )
 
 
@@ -122,6 +122,9 @@ class Inference(msgspec.Struct, frozen=True):
         if name not in names:
             raise BadInput(f"there is no coefficient {name!r}", remedy=f"use one of {', '.join(names)}", value=name)
         return names.index(name)
+
+
+NOTHING_INFERRED = Inference(none="this run was not asked")
 
 
 def write_inference(inference: Inference, folder: Path) -> None:
@@ -238,11 +241,13 @@ def _coefficient(name: str, found: OneStep, effect: FloatArray, each: FloatArray
     total = sampling + privacy + public + between
     estimate = float(weights @ each)
     parts = [math.sqrt(part) for part in (total, sampling, privacy, between, public)]
+    bare = Coefficient(name, estimate, *parts)
     if found.none or total == 0:
-        return Coefficient(name, estimate, *parts)
+        return bare
     share = between / total
-    pooled = Pooled(estimate, parts[0], quantile(LEVEL, owners, share))
-    return Coefficient(name, estimate, *parts, *pooled.interval, _p_value(estimate / parts[0], owners, share))
+    low, high = Pooled(estimate, bare.standard_error, quantile(LEVEL, owners, share)).interval
+    chance = _p_value(estimate / bare.standard_error, owners, share)
+    return msgspec.structs.replace(bare, low=low, high=high, p_value=chance)
 
 
 def _p_value(deviations: float, owners: int, share: float) -> float:

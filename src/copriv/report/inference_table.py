@@ -61,9 +61,9 @@ def forest(told: Inference, name: str) -> str:
         )
         for each in told.owners
     ]
-    for label, pooled in (("fixed effect", told.meta[place].fixed), ("random effects", told.meta[place].random)) if (
-        told.meta
-    ) else ():
+    for label, pooled in (
+        (("fixed effect", told.meta[place].fixed), ("random effects", told.meta[place].random)) if (told.meta) else ()
+    ):
         rows.append(Interval(label, pooled[0], pooled[1:] if known else None))
     unit = "log-odds" if told.log_odds else "in the target's unit"
     said = f"{plain(name)}: estimates of {len(told.owners)} owners with {told.level:.0%} intervals"

@@ -12,7 +12,7 @@ import msgspec
 from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import Figures, figures
 from copriv.report.gather_facts import local_facts
-from copriv.report.inference import Inference, infer_coefficients, write_inference
+from copriv.report.inference import NOTHING_INFERRED, Inference, infer_coefficients, write_inference
 from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
 from copriv.report.report_facts import ReportFacts
@@ -35,7 +35,7 @@ class Result:
     figures: Figures
     facts: ReportFacts
     request: TrainRequest | None = None
-    inference: Inference = Inference()
+    inference: Inference = NOTHING_INFERRED
 
     @property
     def passable(self) -> Passable:
