@@ -112,8 +112,11 @@ class Ahead:
         doubt = doubt_by_public_rows(self.public, self.loss, sandwich, self.start, spread)
         between = one * heterogeneity * float(weights @ weights)
         by_public = np.einsum("ij,ij->i", effects @ doubt, effects)
-        parts = zip(*(part.tolist() for part in (one / records.sum(), noise, between, by_public)), strict=True)
-        return [ExpectedErrors(*each, records.size) for each in parts]
+        parts = zip(one / records.sum(), noise, between, by_public, strict=True)
+        return [
+            ExpectedErrors(float(sampling), float(privacy), float(owners), float(rows), records.size)
+            for sampling, privacy, owners, rows in parts
+        ]
 
 
 def too_few_rows(public: Sample) -> str | None:
