@@ -24,6 +24,9 @@ class Inference:
 
     Args:
         told: all figures, as inference.json has them.
+
+    >>> Inference(kept.Inference(none="nobody has answered")).none
+    'nobody has answered'
     """
 
     told: kept.Inference

@@ -40,6 +40,10 @@ class Power:
         wanted: the power that is asked for, if any.
         needed: the ε, the records of each owner, or the owners that would reach it, all else as it is; None where
             nothing does.
+
+    >>> errors = ExpectedErrors(sampling=0.01, privacy=0.01, between=0.0, public=0.0, owners=10)
+    >>> Power(Scenario([2000] * 10), "drug = yes", 1.5, True, errors, errors.power(math.log(1.5))).power > 0.7
+    True
     """
 
     scenario: Scenario
