@@ -131,7 +131,7 @@ def power(
 
     >>> import polars as pl
     >>> rows = pl.DataFrame({"age": [25, 31, 47, 61, 38] * 42, "rate": [9.5, 8.2, 7.4, 5.1, 8.0, 9.1, 7.7] * 30})
-    >>> found = power(rows, Scenario([2000] * 5, epsilon=1.0), target="rate", column="age", effect=0.02)
+    >>> found = power(rows, Scenario([2000] * 5, epsilon=1.0), target="rate", column="age", effect=0.005)
     >>> 0 < found.power < 1, found.name
     (True, 'age')
     """
