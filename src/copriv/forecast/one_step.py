@@ -39,6 +39,8 @@ from copriv.vectors import FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
 LIKELY = 0.2
+# Longer models have no coefficients that people read, and their Hessians take long.
+MOST_NUMBERS = 200
 # A direction that bends by less than this share of the most curved one is flat.
 _FLAT = 1e-10
 FLAT = "the public rows do not tell some columns apart: one hardly varies, or is a sum of others"
@@ -145,7 +147,11 @@ Unshrunk: TypeAlias = OneStep | str
 def unshrunk(rule: AnyRule[Any], state: object) -> Unshrunk:
     """The estimate by the answers of a state; a text says why there is none."""
     told = told_gradients(rule, state)
-    return told if isinstance(told, str) else one_step(told)
+    if isinstance(told, str):
+        return told
+    if told.near.size > MOST_NUMBERS:
+        return f"a model of {told.near.size:,} numbers is too long: name the columns that you ask about, at most a few"
+    return one_step(told)
 
 
 def one_step(told: ToldGradients) -> OneStep:
