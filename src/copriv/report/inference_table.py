@@ -15,7 +15,7 @@ from copriv.report.svg import Axes, Interval, interval_picture
 
 _STYLE = (
     "<style>.grid{stroke:#ddd}.axis,.whisker{stroke:#333;fill:none}.mark{fill:#0072B2}"
-    "text{font:11px sans-serif;fill:#333}</style>"
+    "text{font:12px sans-serif;fill:#333}.mid{text-anchor:middle}.end{text-anchor:end}</style>"
 )
 
 
@@ -61,10 +61,9 @@ def forest(told: Inference, name: str) -> str:
         )
         for each in told.owners
     ]
-    for label, pooled in (
-        (("fixed effect", told.meta[place].fixed), ("random effects", told.meta[place].random)) if (told.meta) else ()
-    ):
-        rows.append(Interval(label, pooled[0], pooled[1:] if known else None))
+    if told.meta:
+        pooled = {"fixed effect": told.meta[place].fixed, "random effects": told.meta[place].random}
+        rows += [Interval(label, each[0], each[1:] if known else None) for label, each in pooled.items()]
     unit = "log-odds" if told.log_odds else "in the target's unit"
     said = f"{plain(name)}: estimates of {len(told.owners)} owners with {told.level:.0%} intervals"
     picture = interval_picture(rows, Axes(plain(name), said, unit, ""), zero=0.0)
