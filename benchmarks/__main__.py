@@ -34,6 +34,7 @@ OPTIONAL = {
     "coverage",
     "few_rows",
     "hindsight",
+    "inference",
     "large",
     "limits",
     "person",

@@ -16,6 +16,8 @@ _HOMES = {
     "train": "api.train",  # one model across private owners
     "load": "api.model",  # a model from a file
     "forecast": "api.forecast",  # what training together will cost
+    "power": "api.power",  # will an effect be found?
+    "inference": "api.inference",  # coefficients of a run, with intervals
     "plan": "api.plan",  # the ways to train, ranked
     "verdict": "api.verdict",  # should an owner join?
     "sweep": "api.sweep",  # trainings over a grid of settings
@@ -26,6 +28,8 @@ _HOMES = {
     "Model": "api.model",  # what predicts
     "Scenario": "planning.scenario",  # who would train: sizes and promises
     "Forecast": "api.forecast",  # what `forecast` gives
+    "Power": "api.power",  # what `power` gives
+    "Inference": "api.inference",  # what `inference` gives
     "Plan": "api.plan",  # what `plan` gives
     "Verdict": "api.verdict",  # what `verdict` gives
     "Sweep": "api.sweep",  # what `sweep` gives
@@ -37,8 +41,10 @@ __all__ = [
     "Audit",
     "Data",
     "Forecast",
+    "Inference",
     "Model",
     "Plan",
+    "Power",
     "Reproduction",
     "Run",
     "Scenario",
@@ -46,8 +52,10 @@ __all__ = [
     "Verdict",
     "audit",
     "forecast",
+    "inference",
     "load",
     "plan",
+    "power",
     "read",
     "reproduce",
     "sweep",

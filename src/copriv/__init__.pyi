@@ -4,10 +4,14 @@ from copriv.api.data import Data as Data
 from copriv.api.data import read as read
 from copriv.api.forecast import Forecast as Forecast
 from copriv.api.forecast import forecast as forecast
+from copriv.api.inference import Inference as Inference
+from copriv.api.inference import inference as inference
 from copriv.api.model import Model as Model
 from copriv.api.model import load as load
 from copriv.api.plan import Plan as Plan
 from copriv.api.plan import plan as plan
+from copriv.api.power import Power as Power
+from copriv.api.power import power as power
 from copriv.api.reproduce import Reproduction as Reproduction
 from copriv.api.reproduce import reproduce as reproduce
 from copriv.api.sweep import Sweep as Sweep
@@ -23,8 +27,10 @@ __all__ = [
     "Audit",
     "Data",
     "Forecast",
+    "Inference",
     "Model",
     "Plan",
+    "Power",
     "Reproduction",
     "Run",
     "Scenario",
@@ -32,8 +38,10 @@ __all__ = [
     "Verdict",
     "audit",
     "forecast",
+    "inference",
     "load",
     "plan",
+    "power",
     "read",
     "reproduce",
     "sweep",

@@ -28,6 +28,7 @@ from copriv.runtime.local_quality import OwnersAtHome
 from copriv.runtime.local_run import Job, begin, run_local
 
 if TYPE_CHECKING:
+    from copriv.api.inference import Inference
     from copriv.api.report import Report
 
 
@@ -115,6 +116,19 @@ class Run:
     def statement(self) -> str:
         """The privacy statement as text: what was promised, spent and protected, and what was not."""
         return describe(self.result.statement)
+
+    def inference(self) -> Inference:
+        """Coefficients that are not drawn towards the public rows, with intervals; nothing further is spent.
+
+        >>> from copriv.api.data import read
+        >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k * 7 % 20 / 5 for k in range(600)]}
+        >>> found = train(read(table, target="y", owners=2, features="all"), 10, simulate=True).inference()
+        >>> found.to_polars()["name"].to_list(), found.none
+        (['x', 'intercept'], None)
+        """
+        from copriv.api.inference import Inference
+
+        return Inference(self.result.inference)
 
     def report(self) -> Report:
         """The report that may be passed on, and the one that was measured on records: as text, or to be saved.

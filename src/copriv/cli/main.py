@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.coefficients import coefficients
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
@@ -18,6 +19,7 @@ from copriv.cli.owner import owner
 from copriv.cli.page import dashboard
 from copriv.cli.periods import periods
 from copriv.cli.plan import plan
+from copriv.cli.power import power
 from copriv.cli.predict import predict
 from copriv.cli.report import report
 from copriv.cli.reproduce import reproduce
@@ -52,6 +54,7 @@ app.command()(predict)
 app.command()(generate)
 app.command()(periods)
 app.command()(forecast)
+app.command()(power)
 app.command()(sweep)
 app.command()(audit)
 app.command()(reproduce)
@@ -60,6 +63,7 @@ app.command()(verdict)
 app.command()(export)
 app.command()(dashboard)
 app.command()(report)
+app.command()(coefficients)
 app.add_typer(ledger, name="ledger")
 app.add_typer(learner, name="learner")
 app.add_typer(owner, name="owner")

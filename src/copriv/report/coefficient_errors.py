@@ -40,9 +40,14 @@ def coefficient_errors(dictionary: Dictionary, errors: Errors) -> CoefficientErr
         return CoefficientErrors(none=OF_TREES)
     if isinstance(errors, str):
         return CoefficientErrors(none=errors)
-    effects = np.array([_effects(dictionary, one) for one in np.eye(dictionary.parameters)]).T
+    effects = effects_of(dictionary)
     total = _deviations(effects, errors.noise + errors.private + search_factor(dictionary) * errors.public)
     return CoefficientErrors(total, _deviations(effects, errors.noise), none="")
+
+
+def effects_of(dictionary: Dictionary) -> FloatArray:
+    """What models are multiplied by to become coefficients: a row for each, a last one for the margin at the means."""
+    return np.array([_effects(dictionary, one) for one in np.eye(dictionary.parameters)]).T
 
 
 def search_factor(dictionary: Dictionary) -> float:

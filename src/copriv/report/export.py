@@ -12,6 +12,7 @@ import msgspec
 
 from copriv.errors import BadInput
 from copriv.protocol.text import plain
+from copriv.report.inference import INFERENCE, read_inference
 from copriv.report.kept_run import FinishedRun, find_run, read_kept, read_passable
 from copriv.report.model_export import FORMATS, write_format
 from copriv.report.model_file import PERSONAL, read_model
@@ -65,6 +66,8 @@ def _files(finished: FinishedRun) -> Mapping[str, Read]:
         FACTS: _facts,
         REPORT: _report,
     }
+    if (finished.folder / INFERENCE).is_file():
+        both[INFERENCE] = _inference
     if not finished.joint:
         return both
     return both | {"run.json": _figures, "meetings.png": Path.read_bytes, "meetings.svg": Path.read_bytes}
@@ -137,6 +140,10 @@ def _statement(path: Path) -> bytes:
 def _page(path: Path) -> bytes:
     """The page is drawn again from the statement beside it."""
     return render("privacy.html", read_kept(path.with_name("privacy.json"), Statement)).encode()
+
+
+def _inference(path: Path) -> bytes:
+    return _text(read_inference(path))
 
 
 def _facts(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from copriv.protocol.meeting import Hello
 from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import GuaranteeShown, Spending
 from copriv.report.gather_facts import joint_facts
+from copriv.report.inference import infer_coefficients, write_inference
 from copriv.report.menu import state_menu
 from copriv.report.model_file import ModelFile, Promised, read_model, write_model
 from copriv.report.report_facts import Judged
@@ -127,6 +128,7 @@ def write_joint(run: JointRun, figures: JointFigures) -> None:
     statement, facts = _statement(run, figures.spent), joint_facts(run)
     write_statement(statement, run.folder)
     write_facts(run.folder, facts)
+    write_inference(infer_coefficients(run.dictionary(), run.unshrunk, run.roster.names, "secure"), run.folder)
     write_pages(run.folder, Passable(model, statement, facts))
     draw(run, run.folder)
     (run.folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")

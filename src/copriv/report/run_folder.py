@@ -12,6 +12,7 @@ import msgspec
 from copriv.report.coefficient_errors import coefficient_errors
 from copriv.report.figures import Figures, figures
 from copriv.report.gather_facts import local_facts
+from copriv.report.inference import NOTHING_INFERRED, Inference, infer_coefficients, write_inference
 from copriv.report.model_file import ModelFile, Promised, write_model
 from copriv.report.picture import draw
 from copriv.report.report_facts import ReportFacts
@@ -34,6 +35,7 @@ class Result:
     figures: Figures
     facts: ReportFacts
     request: TrainRequest | None = None
+    inference: Inference = NOTHING_INFERRED
 
     @property
     def passable(self) -> Passable:
@@ -49,7 +51,8 @@ def result_of(run: LocalRun) -> Result:
     promised = tuple(_promised(told))
     model = ModelFile(theta, run.study.terms, run.intake.dictionary, promised, run.noise, errors=errors)
     statement = state(run, datetime.now(UTC).isoformat(timespec="seconds"))
-    return Result(model, statement, run.study.trace, told, local_facts(run), run.job.request)
+    inference = infer_coefficients(run.intake.dictionary, run.unshrunk, run.consortium.names, run.noise)
+    return Result(model, statement, run.study.trace, told, local_facts(run), run.job.request, inference)
 
 
 def write(folder: Path, result: Result) -> None:
@@ -59,6 +62,7 @@ def write(folder: Path, result: Result) -> None:
     (folder / "schedule.json").write_bytes(result.schedule.to_json() + b"\n")
     write_statement(result.statement, folder)
     write_facts(folder, result.facts)
+    write_inference(result.inference, folder)
     write_pages(folder, result.passable, result.figures, result.request)
     (folder / "run.json").write_bytes(msgspec.json.format(msgspec.json.encode(result.figures)) + b"\n")
     shut(folder)

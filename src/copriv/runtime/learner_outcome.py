@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from copriv.forecast.foresight import Foreseen
 from copriv.forecast.model_errors import Errors
+from copriv.forecast.one_step import Unshrunk
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster
@@ -39,6 +40,7 @@ class JointRun:
     seconds: float
     folder: Path
     errors: Errors = "this run was not asked how far off its model may be"
+    unshrunk: Unshrunk = "this run was not asked for coefficients that are not drawn towards the public rows"
     predicted: float | None = None
     foreseen: tuple[Foreseen, ...] = ()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from copriv.entropy import secure
 from copriv.errors import BadInput, CoprivError
 from copriv.forecast.model_errors import model_errors
+from copriv.forecast.one_step import unshrunk
 from copriv.learner.admission import most_records, objection
 from copriv.learner.checkpoint import Checkpoint, Expelled
 from copriv.learner.evaluation import combine
@@ -175,6 +176,7 @@ class Job:
             seconds=round(time.perf_counter() - started, 3),
             folder=self.folder,
             errors=model_errors(trained.learning.rule, trained.position.state, None),
+            unshrunk=unshrunk(trained.learning.rule, trained.position.state),
             predicted=predicted,
             foreseen=foreseen,
         )

@@ -18,6 +18,7 @@ import msgspec
 from copriv.entropy import secure
 from copriv.errors import BadInput
 from copriv.forecast.model_errors import Errors, model_errors
+from copriv.forecast.one_step import Unshrunk, unshrunk
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
 from copriv.owner.ledger import Ledger
@@ -128,6 +129,11 @@ class LocalRun:
     def errors(self) -> Errors:
         """How far off the model may be, from owners' noise and public rows; a text says why that is not known."""
         return model_errors(self.study.rule, self.watch.state, self.intake.public)
+
+    @property
+    def unshrunk(self) -> Unshrunk:
+        """The estimate that is not drawn towards public rows; a text says why there is none."""
+        return unshrunk(self.study.rule, self.watch.state)
 
     @property
     def owners_at_home(self) -> OwnersAtHome:

@@ -170,7 +170,7 @@ def test_what_is_saved_is_private_and_the_ledgers_stay(data, tmp_path, registry_
     assert names == {
         *("model.json", "privacy.json", "privacy.html", "schedule.json"),
         *("convergence.png", "convergence.svg", "run.json"),
-        *("report.html", "report.json", "report-internal.html"),
+        *("report.html", "report.json", "report-internal.html", "inference.json"),
     }
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}

@@ -14,7 +14,15 @@ from copriv.records import lending_like
 from copriv.report import export
 from copriv.runtime.rehearsal import free_port
 
-PASSED_ON = {"model.json", "privacy.json", "privacy.html", "schedule.json", "report.html", "report.json"}
+PASSED_ON = {
+    "model.json",
+    "privacy.json",
+    "privacy.html",
+    "schedule.json",
+    "report.html",
+    "report.json",
+    "inference.json",
+}
 
 
 @pytest.fixture

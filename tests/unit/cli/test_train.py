@@ -76,6 +76,7 @@ def test_the_run_folder_is_complete_and_the_ledgers_agree(finished):
         "report.html",
         "report.json",
         "report-internal.html",
+        "inference.json",
         "ledgers",
     }
     assert (folder / "convergence.png").stat().st_size > 5000

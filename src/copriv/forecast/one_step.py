@@ -1,0 +1,234 @@
+"""An estimate that is not drawn towards the public rows: one Newton step from the trained model, by the answers alone.
+
+Owner i's gradient at the trained model θ_r, full and without noise, is guessed from its answers a at θ_k as
+
+    ĝ_i = ∇f_pub(θ_r) + Σ_k ω_ik (a_ik − c_pub(θ_k)),    and its own estimate is    θ_r − A⁻¹ĝ_i,
+
+with c_pub and A the clipped average gradient and the Hessian of the public rows. The step is linear in the answers, so
+noise does not bend it. There is no ridge, and no weighing against the public rows: they tell how steep the fitness is
+and what the clip takes, not where its lowest point lies. All owners together are weighed by their records, n_i/n: an
+estimate of the best model of all their records.
+
+What it may be off by, in covariances: the sampling of private records, A⁻¹Σ_cc A⁻¹/n; the owners' noise, known; and the
+public rows' part. These are a sample: what they say of the clip is off by Σ_tt/n_pub, with t what the clip takes from a
+record, and A by so much that the step from the places δ = Σω θ_k − θ* errs by A⁻¹(A − H)δ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from copriv.forecast.told_gradients import ToldGradients, told_gradients
+from copriv.losses.loss import Loss
+from copriv.losses.passes import (
+    average_curvature,
+    average_gradient,
+    clipped_average_gradient,
+    record_curvatures,
+    record_slopes,
+    weighted_outer,
+)
+from copriv.losses.sample import Sample
+from copriv.rules.adaptive_questions import is_few
+from copriv.rules.left_out import covariance, quadratic_forms
+from copriv.rules.rule import AnyRule
+from copriv.vectors import FloatArray, IntArray, Norm
+
+# Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
+LIKELY = 0.2
+# Longer models have no coefficients that people read, and their Hessians take long.
+MOST_NUMBERS = 200
+# A direction that bends by less than this share of the most curved one is flat.
+_FLAT = 1e-10
+FLAT = "the public rows do not tell some columns apart: one hardly varies, or is a sum of others"
+SHIFTED = (
+    "the owners' answers say that the public rows may be of another population, so that these do not tell how steep "
+    "the fitness is, nor what the clip takes"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicSandwich:
+    """What public rows say of how records vary around a model.
+
+    Args:
+        inverse: A⁻¹, without a ridge.
+        clipped: Σ_cc, the covariance of one record's clipped gradient.
+        taken: Σ_tt, of what the clip takes from it.
+        bias: what the clip takes on average.
+        full: Σ_gg, of its whole gradient.
+        flat: whether the fitness does not bend in some direction.
+    """
+
+    inverse: FloatArray
+    clipped: FloatArray
+    taken: FloatArray
+    bias: FloatArray
+    full: FloatArray
+    flat: bool
+
+    @classmethod
+    def of(cls, public: Sample, loss: Loss, theta: FloatArray, clip: float, norm: Norm) -> PublicSandwich:
+        """At a model; the model may have been fitted to these very rows, so p degrees of freedom are taken off."""
+        slopes = record_slopes(loss, public, theta)
+        full = public.columns * slopes
+        lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
+        clipped = full * (clip / np.maximum(lengths, clip))
+        taken = full - clipped
+        free = public.records / max(public.records - public.parameters, 1)
+        curvature = average_curvature(loss, public, theta)
+        bends = np.linalg.eigvalsh(curvature)
+        return cls(
+            np.asarray(np.linalg.pinv(curvature, rcond=_FLAT, hermitian=True)),
+            free * covariance(clipped, clipped),
+            free * covariance(taken, taken),
+            np.asarray(taken.mean(axis=1)),
+            free * covariance(full, full),
+            bool(bends[0] <= _FLAT * bends[-1]),
+        )
+
+    def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
+        """Of a model of so many records, whose average gradient has noise of this variance on every number."""
+        inside = self.full / records + noise * np.eye(self.bias.size)
+        return np.asarray(self.inverse @ inside @ self.inverse)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneStep:
+    """The estimate of every owner heard from and of all together, and what they may be off by.
+
+    Args:
+        theta: of all together, owners weighed by their records.
+        each: of each owner, one a row.
+        heard: which owners.
+        records: n_i of them.
+        sandwich: of the public rows.
+        noise: variance of the noise in each owner's gradient, on every number.
+        public: covariance by the public rows being a sample; all owners share it.
+        pulled: by how much the study's ridge moves a model; the estimate has no ridge.
+        none: why intervals would not hold; empty if they should.
+    """
+
+    theta: FloatArray
+    each: FloatArray
+    heard: IntArray
+    records: FloatArray
+    sandwich: PublicSandwich
+    noise: FloatArray
+    public: FloatArray
+    pulled: FloatArray
+    none: str = ""
+
+    @property
+    def weights(self) -> FloatArray:
+        """n_i/n of the owners heard from."""
+        return np.asarray(self.records / self.records.sum())
+
+    def sampling_of(self, effects: FloatArray) -> FloatArray:
+        """Variance of each effect, a row of numbers that models are multiplied by, by one record."""
+        return _variances(effects @ self.sandwich.inverse, self.sandwich.clipped)
+
+    def noise_of(self, effects: FloatArray) -> FloatArray:
+        """Variance of each effect if the noise on a gradient's numbers has variance 1."""
+        return np.asarray(np.sum((effects @ self.sandwich.inverse) ** 2, axis=1))
+
+    def public_of(self, effects: FloatArray) -> FloatArray:
+        """Variance of each effect by the public rows."""
+        return _variances(effects, self.public)
+
+
+# Or why there is none.
+Unshrunk: TypeAlias = OneStep | str
+
+
+def unshrunk(rule: AnyRule[Any], state: object) -> Unshrunk:
+    """The estimate by the answers of a state; a text says why there is none."""
+    told = told_gradients(rule, state)
+    if isinstance(told, str):
+        return told
+    if told.near.size > MOST_NUMBERS:
+        return f"a model of {told.near.size:,} numbers is too long: name the columns that you ask about, at most a few"
+    return one_step(told)
+
+
+def one_step(told: ToldGradients) -> OneStep:
+    """From all answers."""
+    public, loss = told.public, told.objective.loss
+    sandwich = PublicSandwich.of(public, loss, told.near, told.clip, told.norm)
+    heard, place = np.unique(told.owners, return_inverse=True)
+    weights = _weights(told, sandwich, place)
+    news = told.values - _public_answers(told)
+    gradients = np.zeros((heard.size, told.near.size))
+    np.add.at(gradients, place, weights[:, None] * news)
+    gradients += average_gradient(loss, public, told.near)
+    noise = np.zeros(heard.size)
+    np.add.at(noise, place, weights**2 * told.noise_std**2)
+    records = np.asarray(told.records, dtype=np.float64)[heard]
+    sized = records / records.sum()
+    each = told.near - gradients @ sandwich.inverse
+    centre = (sized[place] * weights) @ told.places
+    answered = sandwich.model_covariance(records.sum(), float(sized**2 @ noise))
+    pulled = 2 * told.objective.regularization * sandwich.inverse @ told.near
+    away = centre - told.near - pulled
+    spread = np.outer(away, away) + _both(sandwich.model_covariance(public.records), answered)
+    doubt = doubt_by_public_rows(public, loss, sandwich, told.near, spread)
+    return OneStep(sized @ each, each, heard, records, sandwich, noise, doubt, pulled, _why_not(told, sandwich))
+
+
+def _both(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Covariance of what two independent estimates say together: the trained model is about as good as that."""
+    return np.asarray(one @ np.linalg.pinv(one + other, hermitian=True) @ other)
+
+
+def _why_not(told: ToldGradients, sandwich: PublicSandwich) -> str:
+    """Why intervals would not hold; empty if they should."""
+    rows, numbers = told.public.records, told.near.size
+    if is_few(rows, numbers):
+        return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
+    if sandwich.flat:
+        return FLAT
+    return SHIFTED if told.shifted > LIKELY else ""
+
+
+def doubt_by_public_rows(
+    public: Sample, loss: Loss, sandwich: PublicSandwich, near: FloatArray, spread: FloatArray
+) -> FloatArray:
+    """Covariance of an estimate by the public rows being a sample, if owners were asked δ away from it.
+
+    `spread` is the expected δδᵀ, `near` a model near by, which `sandwich` is of.
+    """
+    inverse, records = sandwich.inverse, public.records
+    curvatures = record_curvatures(loss, public, near)
+    uneven = weighted_outer(public.columns, curvatures**2 * quadratic_forms(spread, public.columns)) / records
+    whole = weighted_outer(public.columns, curvatures) / records
+    mismatch = uneven - whole @ spread @ whole
+    return np.asarray(inverse @ (sandwich.taken + mismatch) @ inverse / records)
+
+
+def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> FloatArray:
+    """Of each answer among its owner's: by its noise, and by how far from the trained model it was asked."""
+    public, loss = told.public, told.objective.loss
+    squares = record_curvatures(loss, public, told.near) ** 2
+    lengths = np.sum((sandwich.inverse @ public.columns) ** 2, axis=0)
+    margins = (told.places - told.near) @ public.columns
+    stale = (margins**2) @ (squares * lengths) / public.records**2 / np.sum(sandwich.inverse**2)
+    precise = 1 / np.maximum(told.noise_std**2 + stale, np.finfo(float).tiny)
+    total = np.zeros(int(place.max()) + 1)
+    np.add.at(total, place, precise)
+    return np.asarray(precise / total[place])
+
+
+def _public_answers(told: ToldGradients) -> FloatArray:
+    """What the public rows answer to the same questions."""
+    known: dict[bytes, FloatArray] = {}
+    for at in told.places:
+        if at.tobytes() not in known:
+            known[at.tobytes()] = clipped_average_gradient(told.objective.loss, told.public, at, told.clip, told.norm)
+    return np.stack([known[at.tobytes()] for at in told.places])
+
+
+def _variances(effects: FloatArray, matrix: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(np.einsum("ij,ij->i", effects @ matrix, effects), 0.0))

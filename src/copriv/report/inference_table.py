@@ -1,0 +1,118 @@
+"""Coefficients with intervals, for people: a table for the terminal, one for notebooks, and a forest plot."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from rich.console import Console
+from rich.table import Table
+
+from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.protocol.text import plain
+from copriv.report.inference import CAUTION, Coefficient, Inference
+from copriv.report.svg import Axes, Interval, interval_picture
+
+_STYLE = (
+    "<style>.grid{stroke:#ddd}.axis,.whisker{stroke:#333;fill:none}.mark{fill:#0072B2}"
+    "text{font:12px sans-serif;fill:#333}.mid{text-anchor:middle}.end{text-anchor:end}</style>"
+)
+
+
+def show_inference(told: Inference, console: Console) -> None:
+    """The table of all owners together, of what it is, and what to beware of."""
+    if told.coefficients:
+        console.print(_table(_headings(told), [_cells(told, each) for each in told.coefficients]))
+    for words in filter(None, [_no_interval(told), told.population, _promise(told), CAUTION]):
+        console.print(words, highlight=False, markup=False)
+
+
+def show_meta(told: Inference, console: Console) -> None:
+    """The same as a meta-analysis."""
+    rows = [
+        [plain(each.name), *map(_pooled, (each.fixed, each.random)), f"{each.tau_squared:.3g}", f"{each.i_squared:.0%}"]
+        for each in told.meta
+    ]
+    console.print(_table(["coefficient", "fixed effect", "random effects", "τ²", "I²"], rows))
+    if told.none:
+        console.print(_no_interval(told), highlight=False, markup=False)
+
+
+def inference_html(told: Inference) -> str:
+    """For a notebook."""
+    heads = "".join(f"<th>{escape(name)}</th>" for name in _headings(told))
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(told, each)) + "</tr>"
+        for each in told.coefficients
+    )
+    words = " ".join(filter(None, [_no_interval(told), told.population, CAUTION]))
+    return f"<table><tr>{heads}</tr>{rows}</table><p>{escape(words)}</p>"
+
+
+def forest(told: Inference, name: str) -> str:
+    """One row an owner, then the pooled ones; where intervals would not hold there are none."""
+    place = told.place(name)
+    reach, known = 1.96, not told.none
+    rows = [
+        Interval(
+            each.owner,
+            each.estimates[place],
+            _ends(each.estimates[place], reach * each.standard_errors[place]) if known else None,
+        )
+        for each in told.owners
+    ]
+    if told.meta:
+        pooled = {"fixed effect": told.meta[place].fixed, "random effects": told.meta[place].random}
+        rows += [Interval(label, each[0], each[1:] if known else None) for label, each in pooled.items()]
+    unit = "log-odds" if told.log_odds else "in the target's unit"
+    said = f"{plain(name)}: estimates of {len(told.owners)} owners with {told.level:.0%} intervals"
+    picture = interval_picture(rows, Axes(plain(name), said, unit, ""), zero=0.0)
+    return picture.replace(">", f' xmlns="http://www.w3.org/2000/svg">{_STYLE}', 1)
+
+
+def _headings(told: Inference) -> list[str]:
+    parts = ["sampling", "privacy", "owners", "public rows"]
+    ratio = ["odds ratio"] if told.log_odds else []
+    return ["coefficient", "estimate", "standard error", *parts, f"{told.level * 100:.0f} % interval", *ratio, "p"]
+
+
+def _cells(told: Inference, each: Coefficient) -> list[str]:
+    parts = (each.standard_error, each.sampling, each.privacy, each.between, each.public)
+    held = each.low is not None and each.high is not None
+    ends = f"{each.low:.4g} to {each.high:.4g}" if held else "no interval"
+    ratio = [_ratio(each)] if told.log_odds else []
+    chance = "–" if each.p_value is None else ("< 0.0001" if each.p_value < 1e-4 else f"{each.p_value:.4f}")
+    return [plain(each.name), f"{each.estimate:.4g}", *(f"{part:.2g}" for part in parts), ends, *ratio, chance]
+
+
+def _ratio(each: Coefficient) -> str:
+    shown = [each.estimate, *(end for end in (each.low, each.high) if end is not None)]
+    first, *ends = (f"{math.exp(min(value, 700.0)):.3g}" for value in shown)
+    return f"{first} ({' to '.join(ends)})" if ends else first
+
+
+def _pooled(pooled: tuple[float, float, float]) -> str:
+    return f"{pooled[0]:.4g} ({pooled[1]:.4g} to {pooled[2]:.4g})"
+
+
+def _no_interval(told: Inference) -> str:
+    return f"no interval: {told.none}" if told.none else ""
+
+
+def _promise(told: Inference) -> str:
+    if told.noise != "secure":
+        return "simulated: the noise protects nobody, and nothing of this may be passed on"
+    return f"nothing further was spent; owners' promises (unit: one {UNIT}; adjacency: {ADJACENCY}) hold as they are"
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title_justify="left")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _ends(value: float, reach: float) -> tuple[float, float]:
+    return value - reach, value + reach
