@@ -46,7 +46,8 @@ _GROVE_SHARE = 50
 # A model of scikit-learn, which has no types.
 _Model: TypeAlias = Any
 
-_Item, _Found = TypeVar("_Item"), TypeVar("_Found")
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)

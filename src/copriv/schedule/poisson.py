@@ -85,7 +85,7 @@ def likely_answers(probability: float, horizon: int, *, excess: float = 0.01) ->
 
     if probability >= 1:
         return horizon
-    answers = math.ceil(bdtrik(1 - excess, horizon, probability))
+    answers = math.ceil(float(bdtrik(1 - excess, horizon, probability)))
     while bdtrc(answers, horizon, probability) > excess:
         answers += 1
     while answers > 0 and bdtrc(answers - 1, horizon, probability) <= excess:
