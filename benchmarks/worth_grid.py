@@ -5,12 +5,19 @@ simulated noise and judged on held-out rows, and so is what the plan has taken. 
 benchmarks/results/worth-grid.jsonl and not done again: stop it at any time, and go on later. Delete the file once rules
 or features have changed.
 
-- within 3 %: the held-out loss of what is taken is at most 1.03 times the least of the grid;
-- predicted: R² (of labels the log-loss explained) that the plan told, within 0.03 and two standard errors of the
-  measured one. The error is that of the held-out rows and of five folds of the public rows.
+`python -m benchmarks worth-grid` takes every table, half of them held out, with the fewest public rows and a split that
+no constant was chosen on: about six minutes of one core. `worth-grid --all` takes all counts of public rows and
+two splits, which is several hours.
+
+- within 3 %: the held-out loss of what is taken is at most 1.03 times the least of the grid. The least of some fifty
+  losses with noise in them is a lucky one, so a plan that takes the best would not always be within 3 % either;
+- near: R² (of labels the log-loss explained) that the plan told is at most 0.03 and two standard errors off the
+  measured one. The error is that of the held-out rows and of five folds of the public rows;
+- strictly: it is at most 0.03 off, and at most two standard errors.
 """
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,8 +37,10 @@ GRID = (
 )  # fmt: skip
 RULES = ("newton", "statistics")
 EPSILONS = (0.1, 1.0, 10.0)
-SPLITS = 2
+# The first split is one that no constant was chosen on.
+SPLITS = (1, 0)
 CLOSE, OFF, AIM = 1.03, 0.03, 0.9
+TOLD = ("within 3 %", "near", "strictly")
 KEPT = RESULTS / "worth-grid.jsonl"
 # Second moments of long models are many numbers: noise drowns them, and they take long.
 _MOST_MOMENTS = 40
@@ -102,18 +111,32 @@ def compare(entries: Sequence[Entry]) -> list[list[object]]:
         best = min((entry for entry in found if entry is not taken), key=lambda entry: float(str(entry["loss"])))
         ratio = float(str(taken["loss"])) / float(str(best["loss"]))
         off = abs(float(str(taken["predicted"])) - float(str(taken["measured"])))
-        near = off <= OFF + 2 * float(str(taken["error"]))
+        error = 2 * float(str(taken["error"]))
         what = f"{best['features']}, {best['rule']}"
         told = f"{taken['predicted']:.3f}", f"{taken['measured']:.3f}"
-        rows.append([*key, taken["took"], what, ratio, *told, ratio <= CLOSE, near])
+        rows.append(
+            [*key, taken["took"], what, ratio, *told, ratio <= CLOSE, off <= OFF + error, off <= min(OFF, error)]
+        )
     return rows
+
+
+def wanted(*, everything: bool) -> list[tuple[Table, int, int]]:
+    """Table, public rows and split: with the fewest public rows and the first split, or all there are."""
+    if not everything:
+        return [(table, table.public[0], SPLITS[0]) for table in TABLES]
+    places = range(max(len(table.public) for table in TABLES))
+    each = [(seed, place, table) for seed in SPLITS for place in places for table in TABLES]
+    return [(table, table.public[place], seed) for seed, place, table in each if place < len(table.public)]
+
+
+def _name(table: Table, count: int, seed: int) -> tuple[object, ...]:
+    return table.name, count, seed
 
 
 def main() -> None:
     """Measure what is missing, and print."""
     done = {(entry["table"], entry["count"], entry["seed"]) for entry in read(KEPT) if entry["features"] == "auto"}
-    wanted = [(table, count, seed) for seed in range(SPLITS) for table in TABLES for count in table.public]
-    tasks = [partial(measure, *each) for each in wanted if (each[0].name, *each[1:]) not in done]
+    tasks = [partial(measure, *each) for each in wanted(everything="--all" in sys.argv) if _name(*each) not in done]
     share_out([partial(_append, task) for task in tasks], "splits of the grid")
     rows = compare(read(KEPT))
     if not rows:
@@ -123,14 +146,19 @@ def main() -> None:
     groups = {"all": rows, "held out": [row for row in rows if row[0] in held]}
     groups["chosen on"] = [row for row in rows if row[0] not in held]
     kept = {
-        name: [np.mean([row[place] for row in part]) for place in (-2, -1)] for name, part in groups.items() if part
+        name: (len(part), *(np.mean([row[place] for row in part]) for place in (-3, -2, -1)))
+        for name, part in groups.items()
+        if part
     }
-    shares = "; ".join(f"{name}: within 3 % {close:.0%}, predicted {near:.0%}" for name, (close, near) in kept.items())
+    shares = "; ".join(
+        f"{name}, {cells} cells: within 3 % {close:.0%}, predicted near {near:.0%}, strictly {strictly:.0%}"
+        for name, (cells, close, near, strictly) in kept.items()
+    )
     tell(
         "worth-grid",
         f"features taken against the best of the grid (features × rule), held-out loss over the least; aim {AIM:.0%}. "
         f"{shares}. Held out of every choice: {', '.join(sorted(held))}",
-        ["table", "public rows", "ε", "split", "taken", "best", "ratio", "predicted", "measured", "within 3 %", "near"],
+        ["table", "public rows", "ε", "split", "taken", "best", "ratio", "predicted", "measured", *TOLD],
         rows,
-        width=190,
+        width=200,
     )

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.worth_tables import OWNERS, Split
+from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
@@ -33,11 +34,12 @@ from copriv.vectors import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Some features, everybody's records by them, and the rows that are held out."""
+    """Some features, everybody's records by them, the rows that are held out, and what the public rows tell."""
 
     fitted: Fitted
     owners: tuple[Sample, ...]
     held_out: FloatArray
+    evidence: PublicEvidence
 
     @property
     def public(self) -> Sample:
@@ -107,22 +109,22 @@ class Bench:
     def features(self, spec: FeatureSpec) -> Features:
         """Everybody's records."""
         fitted = self.rows.fit(spec)
-        dictionary = fitted.dictionary
+        dictionary, evidence = fitted.dictionary, gather_evidence(fitted.public, self.wishes(1.0))
         if dictionary.columns != self.rows.cells.columns:
             owners = tuple(Sample.of_rows(*dictionary.records_of(block)) for block in self.blocks)
-            return Features(fitted, owners, dictionary.features_of(self.split.held_out))
+            return Features(fitted, owners, dictionary.features_of(self.split.held_out), evidence)
         private, held_out = (
             bound_rows(dictionary.scores_of(values), dictionary.length, dictionary.intercept) for values in self.read
         )
         rows, targets = usable_records(private, dictionary.targets_of(pl.concat(self.blocks)))
         ends = np.cumsum((0, *self.sizes))
         owners = tuple(Sample.of_rows(rows[start:end], targets[start:end]) for start, end in pairwise(ends.tolist()))
-        return Features(fitted, owners, held_out)
+        return Features(fitted, owners, held_out, evidence)
 
     def train(self, features: Features, epsilon: float, seed: int, rule: str = "auto") -> Joint:
         """Plan for these features, and train with simulated noise."""
         wishes, dictionary = self.wishes(epsilon, seed, rule), features.fitted.dictionary
-        outline = draft_outline(dictionary, gather_evidence(features.public, wishes), self.sizes, wishes)
+        outline = draft_outline(dictionary, features.evidence, self.sizes, wishes)
         study = plan_candidate(outline, glance(outline))
         owners = tuple(OwnerSample(f"owner {k}", sample) for k, sample in enumerate(features.owners))
         intake = Intake(dictionary, features.public, owners, ())
@@ -144,7 +146,7 @@ class Bench:
 
     def public_model(self, features: Features) -> tuple[float, float]:
         """Figure and loss of the public rows alone in the same features, with the ridge that they want."""
-        objective = gather_evidence(features.public, self.wishes(1.0)).objective
+        objective = features.evidence.objective
         ridge = best_ridge(features.public, objective)
         return self.judge(features, minimise_freely(objective.loss, ridge, features.public))
 

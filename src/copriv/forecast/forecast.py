@@ -75,16 +75,16 @@ class Forecast:
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Where ψ of one training lies with that probability, if public rows and records are of one population."""
-        from scipy.stats import gamma, norm
+        from scipy.special import gammaincinv, ndtri
 
         variance = max(self.deviation**2 + self.standard_error**2, (1e-6 * self.relative_fitness) ** 2)
         if self.doubt:
             known = np.log1p(variance / self.relative_fitness**2)
             middle, width = _UPWARD * self.doubt - known / 2, float(np.hypot(np.sqrt(known), self.doubt))
-            ends = middle + width * norm.ppf([(1 - level) / 2, (1 + level) / 2])
+            ends = middle + width * ndtri([(1 - level) / 2, (1 + level) / 2])
             return float(self.relative_fitness * np.exp(ends[0])), float(self.relative_fitness * np.exp(ends[1]))
         shape, scale = self.relative_fitness**2 / variance, variance / self.relative_fitness
-        low, high = gamma.ppf([(1 - level) / 2, (1 + level) / 2], shape, scale=scale)
+        low, high = scale * gammaincinv(shape, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
 

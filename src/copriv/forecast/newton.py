@@ -202,7 +202,7 @@ def _outlooks(
     gradients = PublicGradients.of(public, objective, norm, theta)
     lengths = gradients.lengths
     clips = ladder(lengths) if wanted is None else wanted
-    outlooks = {clip: ClipOutlook.of(gradients.under(clip)) for clip in with_knots(clips, lengths)}
+    outlooks = {found.clip: ClipOutlook.of(found) for found in gradients.under_each(with_knots(clips, lengths))}
     hidden = draw_out({clip: outlook.unexplained for clip, outlook in outlooks.items()}, lengths)
     return [(clip, outlooks[clip], hidden[clip]) for clip in clips]
 

@@ -150,9 +150,12 @@ class FeatureChoice:
         """What was chosen, what came second, and what could not be."""
         said, second = f"features chosen by the loss predicted from public rows: {self.taken.words}", self.runner_up
         said += "" if second is None else f"; the runner-up is {second.words}"
-        names = ", ".join(map(str, self.too_long))
-        few = f"not compared, because the smallest owner has too few records for them: {names}"
-        return (said, few) if self.too_long else (said,)
+        found, names = [said], ", ".join(map(str, self.too_long))
+        if self.too_long:
+            found.append(f"not compared, because the smallest owner has too few records for them: {names}")
+        if _explain_nothing(self.weighed):
+            found.append("on the public rows no features explain 1 % of the target: there is hardly anything to learn")
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: what is taken, and all that was compared."""
@@ -242,7 +245,7 @@ class FeatureContest:
         if not short:
             raise self._problem or BadInput(
                 f"features auto, and an owner of {min(sizes)} records",
-                remedy="leave such owners out, or name the features: 3, pls:2",
+                remedy="leave such owners out (--min-records N), or name the features: 3, pls:2",
                 value=min(sizes),
             )
         return short, too_long
@@ -318,9 +321,12 @@ def _cross_validate(rows: PublicRows, entrants: Sequence[_Entrant], tell: Callab
 
 def take(found: Sequence[WeighedFeatures]) -> WeighedFeatures:
     """The least predicted loss; without a forecast, the least loss; the fewest numbers if all fail."""
-    if not any((each.public.explained or 0.0) >= LITTLE for each in found):
-        return min(found, key=lambda each: each.parameters)
-    return _least(found)
+    return min(found, key=lambda each: each.parameters) if _explain_nothing(found) else _least(found)
+
+
+def _explain_nothing(found: Sequence[WeighedFeatures]) -> bool:
+    """Whether all differences are chance, because nothing explains anything worth the name."""
+    return not any((each.public.explained or 0.0) >= LITTLE for each in found)
 
 
 def _least(found: Sequence[WeighedFeatures]) -> WeighedFeatures:

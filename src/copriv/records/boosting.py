@@ -7,11 +7,13 @@ those of private rows come from a quarter more rows, and are a little better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from copriv.errors import BadInput
 from copriv.losses.people import Whose
 from copriv.records.strength import strengths_of
 from copriv.records.trees import Trees
-from copriv.vectors import FloatArray, IntArray
+from copriv.vectors import CORES, FloatArray, IntArray
 
 FOLDS = 5
 # So many trees are grown first, and more if the best count is near the end.
@@ -44,6 +46,9 @@ _GROVE_SHARE = 50
 
 # A model of scikit-learn, which has no types.
 _Model: TypeAlias = Any
+
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,28 +167,39 @@ class _Folds:
 
         Larger trees learn faster. Those that are not ahead of `early` after some trees on two folds are given up.
         """
-        models = [self._fit(place, leaves, _SOME_TREES) for place in range(_LOOK)]
+        models = self._fit_each(range(_LOOK), leaves, _SOME_TREES)
         glance = self._best(models, leaves)
         if glance.loss >= early:
             return replace(glance, loss=np.inf)
-        models += [self._fit(place, leaves, _SOME_TREES) for place in range(_LOOK, len(self.parts))]
+        models += self._fit_each(range(_LOOK, len(self.parts)), leaves, _SOME_TREES)
         found = self._best(models, leaves)
         if found.trees > _WELL_BEFORE * _SOME_TREES:
-            for model, (rows, others) in zip(models, self.parts, strict=True):
-                model.set_params(max_iter=_MOST_TREES).fit(rows[others], self.targets[others])
+            _on_cores(self._grow_on, list(zip(models, self.parts, strict=True)))
             found = self._best(models, leaves)
         return replace(found, early=glance.loss)
 
     def scores(self, leaves: int, trees: int) -> FloatArray:
         """The score of each row by so many trees of the other folds."""
         found = np.zeros(self.targets.size)
-        for place, (rows, others) in enumerate(self.parts):
-            found[~others] = _final(self._fit(place, leaves, trees), rows[~others], labels=self.labels)
+        models = self._fit_each(range(len(self.parts)), leaves, trees)
+        for model, (rows, others) in zip(models, self.parts, strict=True):
+            found[~others] = _final(model, rows[~others], labels=self.labels)
         return found
 
-    def _fit(self, place: int, leaves: int, trees: int) -> _Model:
-        rows, others = self.parts[place]
-        return _fit(rows[others], self.targets[others], labels=self.labels, trees=trees, max_leaf_nodes=leaves)
+    def _fit_each(self, places: Sequence[int], leaves: int, trees: int) -> list[_Model]:
+        """Of some folds, the trees of the others."""
+
+        def fit(place: int) -> _Model:
+            rows, others = self.parts[place]
+            return _fit(rows[others], self.targets[others], labels=self.labels, trees=trees, max_leaf_nodes=leaves)
+
+        return _on_cores(fit, places)
+
+    def _grow_on(self, grown: tuple[_Model, tuple[FloatArray, npt.NDArray[np.bool_]]]) -> None:
+        """The same trees, and more."""
+        model, (rows, others) = grown
+        with _one_thread():
+            model.set_params(max_iter=_MOST_TREES).fit(rows[others], self.targets[others])
 
     def _best(self, models: Sequence[_Model], leaves: int) -> _Grown:
         """How many trees are best on the rows of the first folds, one model a fold."""
@@ -241,17 +257,19 @@ def scores_without(
     """
     found = np.zeros((FOLDS, targets.size))
     count, leaves = max(len(trees.roots) - 1, 1), leaves_of(trees)
-    for one, other in combinations(range(FOLDS), 2):
-        train = (folds != one) & (folds != other)
+
+    def fit(pair: tuple[int, int]) -> None:
+        train = ~np.isin(folds, pair)
         if labels and np.unique(targets[train]).size < 2:
-            continue
+            return
         ranked = _ranked(inputs, targets, counts, train)
-        asked = _strongest(ranked[train], targets[train], labels=labels)
-        rows = ranked[:, asked]
+        rows = ranked[:, _strongest(ranked[train], targets[train], labels=labels)]
         model = _fit(rows[train], targets[train], labels=labels, trees=count, max_leaf_nodes=leaves)
-        for fold, judged in ((one, other), (other, one)):
+        for fold, judged in (pair, pair[::-1]):
             held_out = folds == fold
             found[judged, held_out] = _final(model, rows[held_out], labels=labels)
+
+    _on_cores(fit, list(combinations(range(FOLDS), 2)))
     return [found[fold, folds != fold] for fold in range(FOLDS)]
 
 
@@ -320,18 +338,42 @@ def _fit(inputs: FloatArray, targets: FloatArray, *, labels: bool, trees: int, *
         "warm_start": True,
         "random_state": 0,
     }
-    return kind(max_iter=trees, **(usual | shape)).fit(inputs, targets)
+    with _one_thread():
+        return kind(max_iter=trees, **(usual | shape)).fit(inputs, targets)
+
+
+def _on_cores(work: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
+    """What work makes of each item, as many at once as there are cores."""
+    if min(CORES, len(items)) < 2:
+        return list(map(work, items))
+    with ThreadPoolExecutor(min(CORES, len(items)), "boosting") as pool:
+        return list(pool.map(work, items))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """scikit-learn's loops on one core, and so the same sums on every machine.
+
+    They are short, and threads that wait for each other spin: where other work has the cores, two threads of OpenMP
+    took fifty times as long as one. The limit is that of the calling thread, for what is loaded.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 def _stages(model: _Model, inputs: FloatArray, *, labels: bool) -> FloatArray:
     """The score of each row after each tree (trees × rows)."""
-    stages = model.staged_decision_function(inputs) if labels else model.staged_predict(inputs)
-    return np.array([np.ravel(stage) for stage in stages])
+    with _one_thread():
+        stages = model.staged_decision_function(inputs) if labels else model.staged_predict(inputs)
+        return np.array([np.ravel(stage) for stage in stages])
 
 
 def _final(model: _Model, inputs: FloatArray, *, labels: bool) -> FloatArray:
     """The score of each row after the last tree."""
-    return np.asarray(model.decision_function(inputs) if labels else model.predict(inputs), dtype=np.float64)
+    with _one_thread():
+        return np.asarray(model.decision_function(inputs) if labels else model.predict(inputs), dtype=np.float64)
 
 
 def _trees(model: _Model, asked: IntArray, start: Sequence[float] = ()) -> Trees:

@@ -176,6 +176,16 @@ class Dictionary(msgspec.Struct, frozen=True):
             scores[part] = self._scores_of(values[part], layout)
         return scores
 
+    def cell_scores(self, cells: FloatArray) -> list[FloatArray]:
+        """Features before they are bounded that are made of cells: components, and cells as they are."""
+        parts = []
+        if self.components:
+            parts.append(project(cells, np.asarray(self.components, dtype=np.float64)))
+            parts[0] -= np.asarray(_given(self.offsets) or (0.0,), dtype=np.float64)
+        weights = np.asarray(_given(self.weights), dtype=np.float64)
+        kept = np.flatnonzero(weights)
+        return [*parts, cells[:, kept] * weights[kept]]
+
     def targets_of(self, table: pl.DataFrame) -> FloatArray:
         """Bounded targets; NaN where a row has none that can be used."""
         expression = self.target.raw(table.schema[self.target.name])
@@ -257,15 +267,7 @@ class Dictionary(msgspec.Struct, frozen=True):
             ) from problem
 
     def _scores_of(self, values: FloatArray, layout: Layout) -> FloatArray:
-        parts = []
-        if self.components or self.weights:
-            cells = layout.cells_of(values)
-            if self.components:
-                parts.append(project(cells, np.asarray(self.components, dtype=np.float64)))
-                parts[0] -= np.asarray(_given(self.offsets) or (0.0,), dtype=np.float64)
-            weights = np.asarray(_given(self.weights), dtype=np.float64)
-            kept = np.flatnonzero(weights)
-            parts.append(cells[:, kept] * weights[kept])
+        parts = self.cell_scores(layout.cells_of(values)) if self.components or self.weights else []
         if self._trees():
             inputs = layout.inputs_of(values)
             if not isinstance(self.score, msgspec.UnsetType):

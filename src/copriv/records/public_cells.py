@@ -114,10 +114,7 @@ class PublicCells:
         Raises:
             BadInput: the public rows do not allow so many features.
         """
-        draft = Dictionary(self.columns, length=1.0, intercept=0.5, target=self.target, **self._blocks(spec))
-        self._require_rows(draft, spec)
-        dictionary, rows = bounded(draft, self._scores_by(draft))
-        public = public_records(rows, self.targets, self.offsets).grouped(self.whose)
+        dictionary, public = self._fit(spec)
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
     def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
@@ -133,7 +130,7 @@ class PublicCells:
             others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
             others = replace(others, boosted=partial(self._boosted_beside, fold))
             own = replace(own, boosted=partial(self._boosted_in, of_row == fold))
-            yield [own._by(others.fit(spec)) for spec in specs]  # noqa: SLF001
+            yield [own._by(*others._fit(spec)) for spec in specs]  # noqa: SLF001
 
     def with_hinges(self) -> PublicCells:
         """The same with hinges at public quantiles."""
@@ -255,10 +252,17 @@ class PublicCells:
         """Trees, and scores out of fold of some of the rows with a target."""
         return Boosting(self.boosting.trees, self.boosting.out_of_fold[own])
 
-    def _by(self, fitted: Fitted) -> tuple[Sample, Sample]:
+    def _fit(self, spec: FeatureSpec) -> tuple[Dictionary, Sample]:
+        """The dictionary of some features, and these rows by it, without a word about them."""
+        draft = Dictionary(self.columns, length=1.0, intercept=0.5, target=self.target, **self._blocks(spec))
+        self._require_rows(draft, spec)
+        dictionary, rows = bounded(draft, self._scores_by(draft))
+        return dictionary, public_records(rows, self.targets, self.offsets).grouped(self.whose)
+
+    def _by(self, dictionary: Dictionary, fitted: Sample) -> tuple[Sample, Sample]:
         """The rows that features were fitted on, and these rows by the same features."""
-        own = public_records(self._rows_by(fitted.dictionary), self.targets, self.offsets)
-        return fitted.public, own.grouped(self.whose)
+        own = public_records(self._rows_by(dictionary), self.targets, self.offsets)
+        return fitted, own.grouped(self.whose)
 
     def _part(self, rows: IntArray) -> PublicCells:
         """Some of the rows with a target, with trees of their own."""
@@ -268,10 +272,17 @@ class PublicCells:
 
     def _scores_by(self, dictionary: Dictionary) -> FloatArray:
         """Features of every row before they are bounded, a public score out of fold."""
-        scores = dictionary.scores_of(self.values)
-        if dictionary.score_place is not None and not isinstance(dictionary.score, msgspec.UnsetType):
-            scores[self._known, dictionary.score_place] = dictionary.score.standardised(self.boosting.out_of_fold)
-        return scores
+        return np.ascontiguousarray(np.hstack([*dictionary.cell_scores(self.cells), *self._tree_scores(dictionary)]))
+
+    def _tree_scores(self, dictionary: Dictionary) -> Iterator[FloatArray]:
+        """The public score, out of fold where there is a target, and the leaves."""
+        if not isinstance(dictionary.score, msgspec.UnsetType):
+            found, known = np.empty(self.targets.size), self._known
+            found[known] = self.boosting.out_of_fold
+            found[~known] = dictionary.score.trees.scores_of(self.inputs[~known])
+            yield dictionary.score.standardised(found)[:, None]
+        if not isinstance(dictionary.leaves, msgspec.UnsetType):
+            yield indicators(dictionary.leaves, self.inputs)
 
     def _rows_by(self, dictionary: Dictionary) -> FloatArray:
         return bound_rows(self._scores_by(dictionary), dictionary.length, dictionary.intercept)

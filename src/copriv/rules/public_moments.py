@@ -9,12 +9,13 @@ populations differ, what the clip takes is presumed the same for owners and publ
 
 All of this is worked out once, at the public model θ_0, in the eigenbasis of Σ_cc, where isotropic noise stays
 isotropic and every direction is a problem of its own. What no clip changes is worked out once for all clips
-(`PublicGradients`). Sums over records are split into those that a clip spares and the few that it shortens, so that a
-further clip costs little.
+(`PublicGradients`), and sums over records are shared by them (`rules.clipped_sums`), so that a further clip costs
+little.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_lengths, record_curvatures, weighted_outer
 from copriv.losses.sample import Sample
+from copriv.rules.clipped_sums import ClippedSums, GradientsToClip
 from copriv.rules.left_out import left_out_slopes, quadratic_forms
 from copriv.vectors import FloatArray, Norm, freeze, read_only
 
@@ -36,6 +38,7 @@ class PublicMoments:
     """Moments of the public rows at the public model, under one clip.
 
     Args:
+        clip: how long a gradient may be.
         start: θ_0, the public model.
         curvature: A, the Hessian of the public fitness at θ_0.
         inverse: A⁻¹.
@@ -51,6 +54,7 @@ class PublicMoments:
             through the records that the clip spares.
     """
 
+    clip: float
     start: FloatArray
     curvature: FloatArray
     inverse: FloatArray
@@ -133,13 +137,24 @@ class PublicGradients:
 
     def under(self, clip: float) -> PublicMoments:
         """What a clip leaves of them."""
-        within, across = self._clipped(clip)
-        values, basis = np.linalg.eigh(within)
+        return next(self.under_each((clip,)))
+
+    def under_each(self, clips: Sequence[float]) -> Iterator[PublicMoments]:
+        """What each of these clips leaves of them, the longest clip first."""
+        counted = self.public.weights
+        known = GradientsToClip(
+            self.public, self.gradients, self.lengths, counted * self.strays, counted * self.curvatures
+        )
+        return map(self._moments, known.under(clips))
+
+    def _moments(self, sums: ClippedSums) -> PublicMoments:
+        values, basis = np.linalg.eigh(sums.within)
         spread = np.maximum(values, _FLOOR * max(float(values[-1]), _LEAST))
-        sampled = across @ basis / spread
+        sampled = sums.across @ basis / spread
         price = _symmetric(sampled.T @ (self.inverse @ sampled)) / 2
         everything = float(np.sum(self.inverse * self.spread)) / 2
         return PublicMoments(
+            clip=sums.clip,
             start=self.start,
             curvature=self.curvature,
             inverse=self.inverse,
@@ -148,43 +163,23 @@ class PublicGradients:
             sampled=freeze(sampled),
             price=freeze(price),
             unexplained=max(everything - float(np.diag(price) @ spread), 0.0),
-            spared=freeze(np.where(self.public.by_row(self.lengths <= clip), self.curvatures, 0.0)),
-            staleness=self._staleness(clip, basis),
-            blunting=self._blunting(clip),
+            spared=freeze(np.where(self.public.by_row(self.lengths <= sums.clip), self.curvatures, 0.0)),
+            staleness=self._staleness(self.strayed - sums.strayed, basis),
+            blunting=self._blunting(sums.hidden),
         )
 
-    def _clipped(self, clip: float) -> tuple[FloatArray, FloatArray]:
-        """Σ_cc and Σ_gc."""
-        short = self.lengths <= clip
-        spared, longer = self.gradients[:, short], self.gradients[:, ~short]
-        kept = clip / self.lengths[~short]
-        clipped, records = longer * kept, self.lengths.size
-        second = spared @ spared.T
-        mean = (spared.sum(axis=1) + clipped.sum(axis=1)) / records
-        full = (spared.sum(axis=1) + longer.sum(axis=1)) / records
-        within = (second + clipped @ clipped.T) / records - np.outer(mean, mean)
-        return within, (second + longer @ clipped.T) / records - np.outer(full, mean)
-
-    def _staleness(self, clip: float, basis: FloatArray) -> float:
+    def _staleness(self, spared: FloatArray, basis: FloatArray) -> float:
         """Σ_j ½(u_jᵀA⁻¹u_j) tr M_jA⁻¹Σ_gg A⁻¹, over the records that the clip spares.
 
         That is Σ_j ½(u_jᵀA⁻¹u_j) u_jᵀVu_j with V = E[(ℓ″)² (xᵀA⁻¹Σ_gg A⁻¹x) xxᵀ]: no M_j is needed.
         """
         price = np.sum(basis * (self.inverse @ basis), axis=0) / 2
-        spared = self.strayed - self._over_shortened(clip, self.strays)
         return float(np.sum((basis * price @ basis.T) * spared))
 
-    def _blunting(self, clip: float) -> float:
+    def _blunting(self, hidden: FloatArray) -> float:
         """½ tr A⁻¹LΣ_ggLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
-        hidden = self._over_shortened(clip, self.curvatures)
         lost = (hidden + self.ridge * np.eye(self.start.size)) @ self.inverse
         return max(float(np.sum((self.inverse @ lost) * (lost @ self.spread))) / 2, 0.0)
-
-    def _over_shortened(self, clip: float, values: FloatArray) -> FloatArray:
-        """The part of the mean of value · xxᵀ that comes from records that the clip shortens."""
-        rows = self.public.by_row(self.lengths > clip)
-        weights = values[rows] if self.public.people is None else (self.public.people.weights * values)[rows]
-        return weighted_outer(self.public.columns[:, rows], weights) / self.lengths.size
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

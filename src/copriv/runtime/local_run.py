@@ -264,8 +264,8 @@ def _describe(study: TrainingPlan) -> str:
     answers = study.commitments[0].calibration.answers
     many = "answer" if answers == 1 else "answers"
     predicted = "" if math.isnan(study.predicted) else f", ψ predicted on public rows {study.predicted:.2g}"
-    shares = ", ".join(map(str, study.terms.shares))
-    menu = f" at shares of {shares} % of its training budget, as the rule chooses" if shares else ""
+    shares = study.terms.shares
+    menu = f" at shares of {shares[0]} to {shares[-1]} % of its training budget, as the rule chooses" if shares else ""
     return f"rule {study.terms.rule!r}, at most {answers} {many} of each owner{menu}{predicted}"
 
 

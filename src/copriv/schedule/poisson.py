@@ -81,6 +81,13 @@ def likely_answers(probability: float, horizon: int, *, excess: float = 0.01) ->
     >>> likely_answers(0.1, 1000), likely_answers(1.0, 1000)
     (123, 1000)
     """
-    from scipy.stats import binom
+    from scipy.special import bdtrc, bdtrik
 
-    return max(1, int(binom.isf(excess, horizon, probability)))
+    if probability >= 1:
+        return horizon
+    answers = math.ceil(float(bdtrik(1 - excess, horizon, probability)))
+    while bdtrc(answers, horizon, probability) > excess:
+        answers += 1
+    while answers > 0 and bdtrc(answers - 1, horizon, probability) <= excess:
+        answers -= 1
+    return max(1, answers)

@@ -131,6 +131,7 @@ def test_a_coin_toss_takes_the_fewest(seed):
     assert all(each.predicted.explained < 0.05 for each in found.weighed)
     assert found.taken is found.weighed[0]
     assert str(found.taken.spec) == "pls:3"
+    assert "hardly anything to learn" in found.notices[-1]
 
 
 def test_scores_that_have_seen_the_fold_are_flattered(monkeypatch):

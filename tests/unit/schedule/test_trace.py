@@ -1,4 +1,5 @@
 import pytest
+from scipy.stats import binom
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
@@ -46,6 +47,13 @@ def test_a_horizon_of_nothing_is_refused():
 def test_a_single_owner_is_always_asked():
     assert likely_answers(1.0, 7) == 7
     assert likely_answers(1e-6, 7) == 1
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 7, 50, 1000, 100_000])
+def test_likely_answers_are_a_quantile_of_the_binomial(horizon):
+    for probability in (1e-4, 0.01, 0.1, 1 / 3, 0.5, 0.999, 1.0):
+        wanted = max(1, int(binom.isf(0.01, horizon, probability)))
+        assert likely_answers(probability, horizon) == wanted
 
 
 def test_another_schedule_has_another_digest():
