@@ -22,7 +22,7 @@ import polars as pl
 from copriv.api.forecast import Expected, expect, what_if_at
 from copriv.api.plan_settings import PlanSettings, PublicStudy, open_public, read_public, spec_of
 from copriv.dashboard.what_if_same import Same, as_command, as_python
-from copriv.errors import BadInput, CoprivError
+from copriv.errors import BadInput
 from copriv.losses.metrics import Metrics
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
@@ -276,7 +276,7 @@ class Studio:
             with self._one_at_a_time:
                 known = self.known(key)
             return what_if_at(known, scenario, epsilon)
-        except CoprivError:
+        except Exception:  # noqa: BLE001 - a point that cannot be had is left out; without this thread no page would end
             none = float("nan")
             return Varying(epsilon, scenario.owners, key.records, epsilon, none, (none, none), none, none, "", "")
 

@@ -5,6 +5,7 @@ import pytest
 from asking import ask
 
 import copriv as cp
+from copriv.dashboard import what_if_view
 from copriv.dashboard.what_if_page import what_if_app
 from copriv.dashboard.what_if_view import Studio, break_even
 from copriv.errors import BadInput
@@ -68,3 +69,17 @@ def test_break_even_lies_where_the_curve_crosses_what_needs_nobody():
     assert break_even([_row(0.1, 1.0), _row(10.0, 0.01)]) == pytest.approx(1.0)
     assert break_even([_row(0.1, 0.01), _row(10.0, 0.001)]) is None
     assert break_even([_row(0.1, 1.0), _row(10.0, 0.5)]) is None
+
+
+def test_a_point_that_breaks_is_left_out_and_the_curve_goes_on(studio, monkeypatch):
+    real = what_if_view.what_if_at
+
+    def breaks(known, scenario, epsilon):
+        if epsilon == 1.0:
+            raise MemoryError
+        return real(known, scenario, epsilon)
+
+    monkeypatch.setattr(what_if_view, "what_if_at", breaks)
+    told = studio.show(studio.read({"records": "2345"}), whole=True)
+    assert told.complete
+    assert [row.value for row in told.curve if not row.relative_fitness > 0] == [1.0]
