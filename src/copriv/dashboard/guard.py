@@ -140,7 +140,7 @@ def _is_own(scope: Scope, headers: Headers) -> bool:
 
 
 def _is_in_passing(headers: Headers) -> bool:
-    """Whether a page of somebody else has the browser load this, as a picture or in a frame; by what the browser says."""
+    """Whether another page has the browser load this, as a picture or in a frame; by what the browser says."""
     if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
         return False
     return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")

@@ -37,8 +37,9 @@ def test_every_response_has_the_policy():
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost.evil", "127.0.0.1:8000@evil.example",
-        "[::1]evil.example", "127.0.0.1:80:80", "localhost:x", "127.0.0.1,evil.example", "127.0.0.1/evil.example",
+        "evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost.evil",
+        "127.0.0.1:8000@evil.example", "[::1]evil.example", "127.0.0.1:80:80", "localhost:x",
+        "127.0.0.1,evil.example", "127.0.0.1/evil.example",
     ],
 )  # fmt: skip
 def test_another_name_of_this_machine_is_turned_away(host):
