@@ -44,15 +44,13 @@ def glance(outline: Outline) -> Candidate:
 
 
 def first_look(outline: Outline) -> Candidate | None:
-    """The best of the rules that need no simulated run, without its standard error; None if there is none of these.
+    """The first of the rules that need no simulated run, without its standard error; None if there is none of these.
 
     Others may yet be better: `choose` tells.
     """
-    if outline.agreed is not None:
-        return None
     slow = screened(outline)
-    quick = [(kind, rule) for rule in _rules(outline) if rule not in slow for kind in _kinds(outline)]
-    return _ordered(_work_out(quick))[0] if quick else None
+    quick = [] if outline.agreed is not None else [rule for rule in _rules(outline) if rule not in slow][:1]
+    return _ordered(_work_out([(kind, rule) for rule in quick for kind in _kinds(outline)]))[0] if quick else None
 
 
 def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
