@@ -28,6 +28,7 @@ from copriv.errors import BadInput
 from copriv.losses.metrics import Metrics
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.weakness import weakness_of
 from copriv.protocol.text import plain
 from copriv.report.forecast_report import Varying, sentence_of
 
@@ -93,6 +94,7 @@ class WhatIf(msgspec.Struct, kw_only=True):
     curve: list[Varying]
     complete: bool
     settled: bool
+    weakness: str | None
     break_even: float | None
     link: str
     command: str
@@ -243,6 +245,7 @@ class Studio:
             curve=curve,
             complete=len(curve) == len(EPSILONS),
             settled=settled,
+            weakness=weakness_of(setting.epsilon, setting.delta, min(scenario.records)),
             break_even=break_even(curve),
             link=f"/what-if?{setting.query}",
             command=as_command(same),

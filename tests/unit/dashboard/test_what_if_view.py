@@ -57,6 +57,11 @@ def test_the_same_elsewhere(studio):
     assert studio.read(dict(part.split("=") for part in told.link.partition("?")[2].split("&"))) == told.setting
 
 
+def test_a_promise_that_means_little_is_said_to_be_one(studio):
+    assert studio.show(studio.read({"epsilon": "1"})).weakness is None
+    assert "ε = 100 means little" in ask(what_if_app(studio), "/what-if?curve=some&epsilon=100").text
+
+
 def test_bad_addresses_are_answered_with_a_sentence(studio):
     said = ask(what_if_app(studio), "/what-if.json?epsilon=<b>")
     assert (said.status, said.headers["content-type"]) == (400, "text/plain; charset=utf-8")
