@@ -58,9 +58,11 @@ def test_sliders_change_the_verdict_as_the_api_says(address, table, open_page, p
             page.keyboard.press(key)
         value = page.locator(f"#{name}").input_value()
         expect(page.locator("#link")).to_have_attribute("href", _part(name, value), timeout=SECONDS)
+        expect(page.locator("#first-look")).to_have_count(0, timeout=SECONDS)
         told = json.loads(
             page.context.request.get(page.locator("#json").evaluate("link => link.href") + "&curve=some").text()
         )
+        assert told["settled"]
         found = _forecast(table, told["setting"])
         assert told["verdict"] == found.decision
         assert told["relative_fitness"] == pytest.approx(found.relative_fitness)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 import msgspec
@@ -21,7 +21,7 @@ from copriv.planning.candidate import Candidate
 from copriv.planning.expected_quality import ExpectedQuality
 from copriv.planning.feature_trade import beaten_by_public
 from copriv.planning.scenario import Scenario
-from copriv.planning.search import choose
+from copriv.planning.search import choose, first_look
 from copriv.report.forecast_report import ForecastTold, LimitsTold, PublicTold, Varying, as_html
 
 Varied = Literal["epsilon", "owners", "records", "join"]
@@ -186,7 +186,21 @@ class Expected:
 def expect(known: PublicStudy, scenario: Scenario) -> Expected:
     """What a forecast says, but for how far it is from the limits, which takes longer than all else."""
     _require_own_models(known.evidence.view, scenario)
-    candidate, view = choose(known.outline(scenario)), known.evidence.view
+    return _expected(known, scenario, choose(known.outline(scenario)))
+
+
+def expect_at_first(known: PublicStudy, scenario: Scenario) -> Expected | None:
+    """What can be said at once: rules that need simulated runs, the standard error and a finer account come later.
+
+    None if nothing can.
+    """
+    _require_own_models(known.evidence.view, scenario)
+    candidate = first_look(known.outline(replace(scenario, accountant="zcdp")))
+    return None if candidate is None else _expected(known, scenario, candidate)
+
+
+def _expected(known: PublicStudy, scenario: Scenario, candidate: Candidate) -> Expected:
+    view = known.evidence.view
     alone = view.median_alone(scenario.records, scenario.heterogeneity)
     public = PublicTold(view.sample.records, view.public_model(sum(scenario.records)))
     quality = known.quality(scenario, candidate.relative_fitness)

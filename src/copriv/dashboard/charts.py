@@ -21,6 +21,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 18, 10, 40
 COLUMNS = 2 * (WIDTH - _LEFT - _RIGHT)
 _STRIP_COLUMNS, _STRIP_HEIGHT = 180, 16
 _TICKS = 5
+_SMALLEST, _LARGEST = 1e-300, 1e300
 _LONG_LABEL = 7
 
 
@@ -114,16 +115,17 @@ class Axis:
     start: float
     end: float
     log: bool
+    whole: bool = False
 
     @classmethod
     def over(cls, values: FloatArray, start: float, end: float, *, log: bool) -> Axis:
         """An axis on which all these values have a place."""
-        low, high = float(values.min()), float(values.max())
+        low, high = (_measurable(float(value), log=log) for value in (values.min(), values.max()))
         if log:
             low, high = (low / 1.5, high * 1.5) if low == high else (low, high)
         elif low == high:
             low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
-        return cls(low, high, start, end, log)
+        return cls(low, high, start, end, log, whole=bool((values == np.round(values)).all()))
 
     def place(self, values: Sequence[float] | FloatArray) -> FloatArray:
         """Where values are."""
@@ -136,13 +138,21 @@ class Axis:
         return placed
 
     def ticks(self) -> list[float]:
-        """Round values on the axis."""
+        """Round values on the axis; whole ones, if everything on it is counted."""
         if self.log:
             return _log_ticks(self.low, self.high)
         size = 10 ** math.floor(math.log10((self.high - self.low) / _TICKS))
+        size = max(size, 1) if self.whole and self.high - self.low >= 1 else size
         step = next(step for step in (size, 2 * size, 5 * size, 10 * size) if (self.high - self.low) / step <= _TICKS)
         first = math.ceil(self.low / step)
         return [round(place * step, 12) for place in range(first, math.floor(self.high / step) + 1)]
+
+
+def _measurable(value: float, *, log: bool) -> float:
+    """The nearest value between which and any other a distance can be worked out."""
+    if log:
+        return min(max(value, _SMALLEST), _LARGEST)
+    return 0.0 if abs(value) < _SMALLEST else min(max(value, -_LARGEST), _LARGEST)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:

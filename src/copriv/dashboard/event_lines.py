@@ -61,4 +61,4 @@ def _words(event: NetworkEvent) -> str | None:
                 f"fit with a probability of {misfit:.0%}"
             )
         case _:
-            return (words_of(event) or "").removeprefix("note: ") or None
+            return (words_of(event) or "").removeprefix("note: ").removeprefix("warning: ") or None

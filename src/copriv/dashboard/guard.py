@@ -3,13 +3,15 @@
 Every response forbids scripts, styles and connections from anywhere else, being framed, and being kept. A request
 must name this machine as a browser would that means it: a page of somebody else that has its own name resolved to this
 machine is turned away. Where there is a token, the first request brings it in the address, and later ones in a cookie.
-A request that changes something must come from the page itself.
+A request that changes something must come from the page itself; one that only reads, from the page itself or from
+somebody who goes there: a page of somebody else can neither load it in passing nor have it work anything out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -37,6 +39,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:@/?#\s]+)(?::[0-9]{1,5})?")
 _STRANGER = "This page needs the address that was printed when it was started: it ends with ?token=…\n"
 
 
@@ -94,6 +97,8 @@ class Guard:
             return PlainTextResponse("This machine is not called that here.\n", 421)
         if scope["method"] not in {"GET", "HEAD"} and not _is_own(scope, headers):
             return PlainTextResponse("Only the page itself may ask for that.\n", 403)
+        if _is_in_passing(headers):
+            return PlainTextResponse("Another page may lead here, and not load this.\n", 403)
         if door.token is None or scope["path"] in door.open_paths:
             return None
         return self._ask_for_token(scope, headers, door.token)
@@ -108,29 +113,37 @@ class Guard:
         return PlainTextResponse(_STRANGER, 401)
 
     def _welcome(self, scope: Scope, asked: Iterable[tuple[str, str]]) -> Response:
-        """To the same address without the token, which a browser's history would keep."""
+        """To the same address without the token: not in sight, and in no referrer."""
         rest = urlencode([(name, value) for name, value in asked if name != "token"])
-        response = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
+        path = "/" + scope["path"].lstrip("/\\")  # two slashes would lead to another machine
+        response = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
         response.set_cookie(_cookie_name(scope), self._door.cookie, httponly=True, samesite="strict")
         return response
 
 
 def host_of(header: str) -> str:
-    """The name in a Host header, without its port.
+    """The name in a Host header, without its port; nothing if it is not one.
 
     >>> host_of("127.0.0.1:8000"), host_of("[::1]:8000"), host_of("Localhost"), host_of("evil.example:80")
     ('127.0.0.1', '::1', 'localhost', 'evil.example')
+    >>> host_of("127.0.0.1:8000@evil.example")
+    ''
     """
-    name = header.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0]
+    found = _HOST.fullmatch(header.strip().lower())
+    return "" if found is None else found[1].strip("[]")
 
 
 def _is_own(scope: Scope, headers: Headers) -> bool:
     """Whether a request comes from a page of this very server, by what the browser says."""
     own = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
     return headers.get("origin") == own and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+
+
+def _is_in_passing(headers: Headers) -> bool:
+    """Whether another page has the browser load this, as a picture or in a frame; by what the browser says."""
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")
 
 
 def _cookie_name(scope: Scope) -> str:

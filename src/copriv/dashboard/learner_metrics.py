@@ -54,12 +54,13 @@ def _owners(shown: LearnerShown) -> Iterator[Metric]:
             if row.left is not None
         ),
     )
-    days = [(row.owner, row.days) for row in rows] + [(each.holder, each.days) for each in shown.certificates]
+    owners = [({"certificate": "owner", "owner": row.owner}, row.days) for row in rows]
+    days = [*owners, *(({"certificate": each.holder}, each.days) for each in shown.certificates)]
     yield Metric(
         "copriv_learner_certificate_days",
         "gauge",
         "Days until a certificate ends.",
-        tuple(Sample(left, {"certificate": holder}) for holder, left in days if left is not None),
+        tuple(Sample(left, labels) for labels, left in days if left is not None),
     )
 
 

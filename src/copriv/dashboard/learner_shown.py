@@ -78,7 +78,7 @@ class Certificate(msgspec.Struct):
 class LearnerShown(msgspec.Struct, kw_only=True):
     """A study as it stands; `owners` are those of the page that was asked for, out of `matching`.
 
-    Unit and adjacency are those of every ε here.
+    Unit and adjacency are those of every ε here. `noise` is secure, or what a simulation had: then nobody is protected.
     """
 
     study: str
@@ -111,6 +111,7 @@ class LearnerShown(msgspec.Struct, kw_only=True):
     certificates: list[Certificate] = []
     events: list[dict[str, Any]] = []
     notes: list[str] = []
+    noise: str = "secure"
 
 
 @dataclass(frozen=True, slots=True)

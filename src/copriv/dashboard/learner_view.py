@@ -29,7 +29,8 @@ from copriv.protocol.text import plain
 from copriv.runtime.diary import DIARY, read_diary
 from copriv.runtime.events import Predicted
 from copriv.runtime.learner_board import State, at_work, read_state
-from copriv.runtime.learner_status import as_left, certificates_of, place_of
+from copriv.runtime.learner_status import as_left, own_certificates_of, owners_certificates_of, place_of
+from copriv.transport.expiry import Expiry
 from copriv.transport.learner_workspace import LearnerWorkspace
 from copriv.vectors import FloatArray
 
@@ -52,7 +53,7 @@ class StudyView:
         self.folder, self._quarters = folder, LearnerWorkspace(folder)
         self._study = self._quarters.study()
         self.meetings = Meetings(folder / "run" / "checkpoint.sqlite")
-        self._certificates: tuple[float, dict[str, float]] = (-_SECONDS_BETWEEN_CERTIFICATES, {})
+        self._certificates: tuple[float, dict[str, float], dict[str, float]] = (-_SECONDS_BETWEEN_CERTIFICATES, {}, {})
         self._losses: dict[int, float] = {}
         self._public = _public_rows(folder / "public.npz")
 
@@ -78,9 +79,7 @@ class StudyView:
         shown.waited_for = [row.owner for row in rows if row.place == "waited for"]
         shown.predicted = [found for event in events if (found := _predicted(event)) is not None]
         shown.events = [_clean(event) for event in events[-MOST_EVENTS:]][::-1]
-        shown.certificates = [
-            Certificate(holder, days) for holder, days in self._days().items() if holder not in self._members()
-        ]
+        shown.certificates = [Certificate(holder, days) for holder, days in self._days()[0].items()]
         shown.public_loss = self._public_loss(terms)
         return shown
 
@@ -94,7 +93,7 @@ class StudyView:
         said = {event["owner"]: event.get("words", "") for event in events if event.get("kind") == "refused"}
         hellos = {} if roster is None else {hello.owner: hello for hello in roster.owners}
         outcomes, spent, last = self.meetings.outcomes(), self.meetings.spent(), self.meetings.last_times()
-        end, days = float(self.meetings.times[-1]) if len(self.meetings) else 0.0, self._days()
+        end, days = float(self.meetings.times[-1]) if len(self.meetings) else 0.0, self._days()[1]
         rows = []
         for name, member in sorted(self._members().items()):
             counted = outcomes.get(name, {})
@@ -110,17 +109,14 @@ class StudyView:
             rows.append(row)
         return rows
 
-    def _days(self) -> dict[str, float]:
-        """How long certificates last; they are read now and then."""
-        at, found = self._certificates
+    def _days(self) -> tuple[dict[str, float], dict[str, float]]:
+        """How long the learner's own certificates last, and the owners'; they are read now and then."""
+        at, own, owners = self._certificates
         if time.monotonic() - at >= _SECONDS_BETWEEN_CERTIFICATES:
-            now = datetime.now(UTC)
-            found = {
-                expiry.holder: round((datetime.fromisoformat(expiry.expires) - now).total_seconds() / _DAY, 3)
-                for expiry in certificates_of(self._quarters)
-            }
-            self._certificates = (time.monotonic(), found)
-        return found
+            own = _days_left(own_certificates_of(self._quarters))
+            owners = _days_left(owners_certificates_of(self._quarters))
+            self._certificates = (time.monotonic(), own, owners)
+        return own, owners
 
     def _public_loss(self, terms: Terms) -> list[tuple[int, float]]:
         """Of the models that were kept, the average loss on public rows; each is worked out once."""
@@ -165,6 +161,7 @@ class RunView:
         shown.epsilon, shown.delta = promised.get("epsilon"), promised.get("delta")
         shown.weakness = figures.get("weakness")
         shown.predicted = [msgspec.convert(each, Predicted) for each in map(_tagged, figures.get("foreseen", []))]
+        shown.noise = str(figures.get("noise", shown.noise))
         shown.notes = ["A run on one machine: figures that were measured on records are in its report, and not here."]
         return shown
 
@@ -254,6 +251,13 @@ def _budget(terms: Terms, hello: Hello) -> tuple[int, str]:
     """What a study may cost whoever promises this; sizes and names do not matter."""
     found = commitment_of(hello, terms).budget
     return found.nano, found.measure
+
+
+def _days_left(expiries: Sequence[Expiry]) -> dict[str, float]:
+    now = datetime.now(UTC)
+    return {
+        each.holder: round((datetime.fromisoformat(each.expires) - now).total_seconds() / _DAY, 3) for each in expiries
+    }
 
 
 def _roster(path: Path) -> Roster | None:

@@ -153,6 +153,8 @@ class OwnerView:
             self._fit = FitShown("compared", [line.strip() for line in fit_lines(found)], found)
         except CoprivError as problem:
             self._fit = FitShown("not compared", [problem.problem, problem.remedy])
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the page must not wait for it for ever
+            self._fit = FitShown("not compared", [f"something broke that should not: {type(problem).__name__}"])
 
     def _show(self, page: int) -> OwnerShown:
         home, book = self.home, self._read()

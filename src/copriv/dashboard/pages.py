@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MOST_WORDS = 500
+_HUNG_UP = 499  # nobody sees it
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -100,6 +102,17 @@ def aside(work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[
             return complaint(problem)
 
     return answer
+
+
+def in_turn(work: Callable[[Request], Response], most: int = 4) -> Callable[[Request], Awaitable[Response]]:
+    """The same for what may take long: a few at once, so that others find a thread; nothing for who has hung up."""
+    answer, turns = aside(work), asyncio.Semaphore(most)
+
+    async def wait(request: Request) -> Response:
+        async with turns:
+            return Response(status_code=_HUNG_UP) if await request.is_disconnected() else await answer(request)
+
+    return wait
 
 
 def complaint(problem: Exception) -> Response:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from copriv.dashboard.charts import Band, Chart, Line
-from copriv.dashboard.pages import as_json, aside, make_app, render
+from copriv.dashboard.pages import as_json, in_turn, make_app, render
 from copriv.dashboard.what_if_view import RULES, Studio, WhatIf
 from copriv.protocol.text import plain
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def what_if_app(studio: Studio) -> Starlette:
-    """The page of a studio; with `curve=some`, the curve as far as it is known by now."""
+    """The page of a studio; with `curve=some`, as far as everything is known by now."""
 
     def show(request: Request) -> WhatIf:
         given = dict(request.query_params)
@@ -42,7 +42,7 @@ def what_if_app(studio: Studio) -> Starlette:
     def data(request: Request) -> Response:
         return as_json(show(request))
 
-    return make_app("/what-if", Route("/what-if", aside(page)), Route("/what-if.json", aside(data)))
+    return make_app("/what-if", Route("/what-if", in_turn(page)), Route("/what-if.json", in_turn(data)))
 
 
 def _ranges(studio: Studio, unit: str) -> list[dict[str, object]]:

@@ -1,7 +1,8 @@
 """What would be if: one forecast after another, from public rows whose features were fitted before.
 
-Every figure is that of `copriv.forecast` with the same setting. The curve over ε is worked out aside, point by point,
-because a point at which a rule has to be tuned by simulated runs takes seconds.
+Every figure is that of `copriv.forecast` with the same setting. Where that takes longer than somebody who drags a
+slider waits, a first look is shown, and said to be one, until it is there. The curve over ε is worked out
+aside, point by point, because a point at which a rule has to be tuned by simulated runs takes seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from copriv.api.forecast import Expected, expect, what_if_at
+from copriv.api.forecast import Expected, expect, expect_at_first, what_if_at
 from copriv.api.plan_settings import PlanSettings, PublicStudy, open_public, read_public, spec_of
 from copriv.dashboard.what_if_same import Same, as_command, as_python
-from copriv.errors import BadInput, CoprivError
+from copriv.dashboard.what_if_work import Aside
+from copriv.errors import BadInput
 from copriv.losses.metrics import Metrics
 from copriv.planning.scenario import Scenario
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.weakness import weakness_of
 from copriv.protocol.text import plain
 from copriv.report.forecast_report import Varying, sentence_of
 
@@ -33,7 +36,8 @@ EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.01, 100, 13))
 MOST_OWNERS, MOST_RECORDS = 2_000, 10**9
 RULES = ("auto", "newton", "statistics", "averaged", "paper")
 _COMPONENTS = (1, 2, 3, 5, 10, 15, 20, 30, 50)
-_FITTED_KEPT, _CURVES_KEPT = 8, 64
+_FITTED_KEPT, _CURVES_KEPT, _EXPECTED_KEPT = 8, 64, 256
+_PATIENCE = 0.05  # seconds
 _LONGEST = 40
 
 
@@ -68,7 +72,7 @@ class WhatIf(msgspec.Struct, kw_only=True):
     """What is expected where the sliders stand; unit and adjacency are those of every ε.
 
     `price` is what privacy takes from the joint model: R² (of labels, the share of the log-loss that is explained) of
-    the best model in these features without noise, less that of the joint one.
+    the best model in these features without noise, less that of the joint one. `settled` is false for a first look.
     """
 
     setting: Setting
@@ -89,6 +93,8 @@ class WhatIf(msgspec.Struct, kw_only=True):
     caveats: list[str]
     curve: list[Varying]
     complete: bool
+    settled: bool
+    weakness: str | None
     break_even: float | None
     link: str
     command: str
@@ -116,6 +122,7 @@ class Studio:
         self._curves: OrderedDict[Setting, list[Varying]] = OrderedDict()
         self._one_at_a_time, self._wanted = threading.Lock(), threading.Condition()
         self._next: Setting | None = None
+        self._expected = Aside(self._expect, _EXPECTED_KEPT)
         self.first = self._first()
         threading.Thread(target=self._draw_curves, daemon=True).start()
 
@@ -155,13 +162,22 @@ class Studio:
         )
 
     def show(self, setting: Setting, *, whole: bool = False) -> WhatIf:
-        """What is expected; with the whole curve, or as far as it is known by now."""
-        scenario = self.scenario(setting)
-        with self._one_at_a_time:
-            known = self.known(setting)
-        expected = expect(known, scenario)
+        """What is expected; with the whole curve, or as far as everything is known by now."""
+        found = self._expected.get(setting) if whole else self._expected.within(setting, _PATIENCE)
+        at_first = None if found is not None else self._at_first(setting)
+        expected = found or at_first or self._expected.get(setting)
         curve = self._whole_curve(setting) if whole else self._known_curve(setting)
-        return self._told(setting, scenario, known, expected, curve)
+        return self._told(setting, expected, curve, settled=expected is not at_first)
+
+    def _expect(self, setting: Setting) -> Expected:
+        return expect(self._locked(setting), self.scenario(setting))
+
+    def _at_first(self, setting: Setting) -> Expected | None:
+        return expect_at_first(self._locked(setting), self.scenario(setting))
+
+    def _locked(self, setting: Setting) -> PublicStudy:
+        with self._one_at_a_time:
+            return self.known(setting)
 
     def scenario(self, setting: Setting) -> Scenario:
         """The owners of a setting."""
@@ -202,9 +218,8 @@ class Studio:
             rule=str(self._settings.get("rule", "auto")),
         )
 
-    def _told(
-        self, setting: Setting, scenario: Scenario, known: PublicStudy, expected: Expected, curve: list[Varying]
-    ) -> WhatIf:
+    def _told(self, setting: Setting, expected: Expected, curve: list[Varying], *, settled: bool) -> WhatIf:
+        scenario, known = self.scenario(setting), self._locked(setting)
         found, quality = expected.candidate.forecast, expected.quality
         best = known.quality(scenario, 0.0)
         rows = None if setting.rows == self.all_rows else setting.rows
@@ -229,6 +244,8 @@ class Studio:
             caveats=[plain(words, 500) for words in found.caveats],
             curve=curve,
             complete=len(curve) == len(EPSILONS),
+            settled=settled,
+            weakness=weakness_of(setting.epsilon, setting.delta, min(scenario.records)),
             break_even=break_even(curve),
             link=f"/what-if?{setting.query}",
             command=as_command(same),
@@ -274,10 +291,8 @@ class Studio:
     def _point(self, key: Setting, epsilon: float) -> Varying:
         scenario = self.scenario(msgspec.structs.replace(key, epsilon=epsilon))
         try:
-            with self._one_at_a_time:
-                known = self.known(key)
-            return what_if_at(known, scenario, epsilon)
-        except CoprivError:
+            return what_if_at(self._locked(key), scenario, epsilon)
+        except Exception:  # noqa: BLE001 - a point that cannot be had is left out; without this thread no page would end
             none = float("nan")
             return Varying(epsilon, scenario.owners, key.records, epsilon, none, (none, none), none, none, "", "")
 

@@ -43,11 +43,21 @@ def glance(outline: Outline) -> Candidate:
     return _ordered(_expected(outline, skip=True))[0]
 
 
+def first_look(outline: Outline) -> Candidate | None:
+    """The first of the rules that need no simulated run, without its standard error; None if there is none of these.
+
+    Others may yet be better: `choose` tells.
+    """
+    slow = screened(outline)
+    quick = [] if outline.agreed is not None else [rule for rule in _rules(outline) if rule not in slow][:1]
+    return _ordered(_work_out([(kind, rule) for rule in quick for kind in _kinds(outline)]))[0] if quick else None
+
+
 def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
     """Every rule under every promise, without standard errors; under agreed terms there is one."""
     if outline.agreed is not None:
         return [_forecast(outline, settle_terms(outline, outline.agreed))]
-    kinds = [outline] if not outline.gaussian else [outline, outline.purely()]
+    kinds = _kinds(outline)
     rules, slow = _rules(outline), screened(outline)
     quick = [(kind, rule) for rule in rules if rule not in slow for kind in kinds]
     found = _work_out(quick)
@@ -73,6 +83,11 @@ def _work_out(wanted: Sequence[tuple[Outline, str]]) -> list[Candidate]:
 
 def _forecast(outline: Outline, setting: Setting) -> Candidate:
     return Candidate(setting, expect(setting, outline.evidence, outline.spec.seed))
+
+
+def _kinds(outline: Outline) -> list[Outline]:
+    """With δ where it is allowed, and without."""
+    return [outline] if not outline.gaussian else [outline, outline.purely()]
 
 
 def _rules(outline: Outline) -> Sequence[str]:

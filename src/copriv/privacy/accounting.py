@@ -16,6 +16,10 @@ from copriv.privacy.guarantee import NANO, Guarantee
 
 Accountant = Literal["pure", "zcdp", "pld"]
 _POINTS_PER_EPSILON = 2000
+# A Gaussian loss is spread over about so many of its standard deviations before its tails are cut off. However small ε
+# is beside that, its distribution has no more points than these: a study must not be able to fill an owner's memory.
+_DEVIATIONS = 22
+_MOST_POINTS = 1 << 17
 
 
 @lru_cache(maxsize=4096)
@@ -46,7 +50,8 @@ def zcdp_epsilon(nano_rho: int, delta: float) -> float:
 def pld_epsilon(nano_rho: int, delta: float) -> float:
     """ε at δ of Gaussian answers with this total ρ, from the privacy loss distribution of dp-accounting.
 
-    Where a loss is too large for its distribution to be computed, the bound of zero-concentrated privacy has to do.
+    Points that are further apart make ε larger, never smaller. Where a loss is too large for its distribution to be
+    computed, or its points are too far apart, the bound of zero-concentrated privacy is the better one.
 
     >>> round(pld_epsilon(10**7, 1e-6), 4)
     0.5751
@@ -55,15 +60,15 @@ def pld_epsilon(nano_rho: int, delta: float) -> float:
         return 0.0
     from dp_accounting.pld import privacy_loss_distribution
 
-    noise_std = 1 / math.sqrt(2 * nano_rho / NANO)
-    interval = max(zcdp_epsilon(nano_rho, delta) / _POINTS_PER_EPSILON, 1e-9)
+    loss_std, bound = math.sqrt(2 * nano_rho / NANO), zcdp_epsilon(nano_rho, delta)
+    interval = max(bound / _POINTS_PER_EPSILON, _DEVIATIONS * loss_std / _MOST_POINTS, 1e-9)
     try:
         distribution = privacy_loss_distribution.from_gaussian_mechanism(
-            noise_std, value_discretization_interval=interval, pessimistic_estimate=True
+            1 / loss_std, value_discretization_interval=interval, pessimistic_estimate=True
         )
-        return float(distribution.get_epsilon_for_delta(delta))
+        return min(bound, float(distribution.get_epsilon_for_delta(delta)))
     except OverflowError:
-        return zcdp_epsilon(nano_rho, delta)
+        return bound
 
 
 def allowed_rho(guarantee: Guarantee, accountant: Literal["zcdp", "pld"]) -> int:

@@ -114,9 +114,19 @@ def scikit_file(model: ModelFile, rows: pl.DataFrame | None = None) -> bytes:
 
 
 def coefficient_file(model: ModelFile, _rows: pl.DataFrame | None = None) -> bytes:
-    """Coefficients by column as CSV."""
+    """Coefficients by column as CSV, in which no name that somebody has chosen is a formula of a spreadsheet."""
     _require_shareable(model)
-    return coefficients_by_column(model).write_csv().encode()
+    table = coefficients_by_column(model)
+    return table.with_columns(no_formula(pl.col("column"))).write_csv().encode()
+
+
+def no_formula(names: pl.Expr) -> pl.Expr:
+    """The same names, with an apostrophe before those that a spreadsheet would work out.
+
+    >>> pl.DataFrame({"name": ["=1+1", "rate"]}).select(no_formula(pl.col("name")))["name"].to_list()
+    ["'=1+1", 'rate']
+    """
+    return names.str.replace(r"^([=+@\t\r-])", "'$1")
 
 
 FORMATS: Mapping[str, Callable[[ModelFile, pl.DataFrame | None], bytes]] = {

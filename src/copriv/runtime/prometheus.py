@@ -40,8 +40,12 @@ def as_text(metrics: Iterable[Metric]) -> str:
 def _lines(metric: Metric) -> Iterable[str]:
     yield f"# HELP {metric.name} {metric.words}"
     yield f"# TYPE {metric.name} {metric.kind}"
-    for sample in metric.samples:
+    seen = set[str]()
+    for place, sample in enumerate(metric.samples):
         labels = ",".join(f'{name}="{_escape(value)}"' for name, value in sample.labels.items())
+        if labels in seen:  # long names are cut, and a page with the same labels twice is not read
+            labels += f',place="{place}"'
+        seen.add(labels)
         yield f"{metric.name}{'{' + labels + '}' if labels else ''} {sample.value:.17g}"
 
 

@@ -34,7 +34,14 @@ def test_every_response_has_the_policy():
         assert said.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost.evil"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost.evil",
+        "127.0.0.1:8000@evil.example", "[::1]evil.example", "127.0.0.1:80:80", "localhost:x",
+        "127.0.0.1,evil.example", "127.0.0.1/evil.example",
+    ],
+)  # fmt: skip
 def test_another_name_of_this_machine_is_turned_away(host):
     assert ask(LOCAL, "/page", host=host).status == 421
 
@@ -59,6 +66,26 @@ def test_the_token_is_asked_for_once_and_then_a_cookie():
     assert ask(SECRET, "/metrics").text == "inside"
     assert ask(ANYWHERE, "/metrics").status == 401
     assert ask(ANYWHERE, "/page", host="learner.example.org", authorization=f"Bearer {TOKEN}").text == "inside"
+
+
+def test_a_token_leads_to_no_other_machine():
+    for path in ("//evil.example/page", "/\\evil.example/page", "///evil.example"):
+        assert ask(SECRET, f"{path}?token={TOKEN}").headers["location"].startswith("/evil.example")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_page_may_lead_here_and_not_load_this_in_passing(site):
+    picture = {"sec_fetch_mode": "no-cors", "sec_fetch_dest": "image"}
+    frame = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "iframe"}
+    script = {"sec_fetch_mode": "cors", "sec_fetch_dest": "empty"}
+    for app, path in ((LOCAL, "/page"), (SECRET, "/metrics"), (SECRET, f"/page?token={TOKEN}")):
+        for how in (picture, frame, script, {}):
+            assert ask(app, path, sec_fetch_site=site, **how).status == 403
+    link = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    assert ask(LOCAL, "/page", sec_fetch_site=site, **link).text == "inside"
+    assert ask(LOCAL, "/page", sec_fetch_site="same-origin", **picture).text == "inside"
+    assert ask(LOCAL, "/page", sec_fetch_site="none", **link).text == "inside"
+    assert ask(SECRET, "/metrics").text == "inside"
 
 
 @pytest.mark.parametrize(

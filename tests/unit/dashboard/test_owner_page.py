@@ -10,6 +10,7 @@ from copriv.audit.errands import thorough
 from copriv.audit.hostile_studies import PLAIN
 from copriv.audit.house import live, receipt
 from copriv.audit.raw_table import USUAL, write_table
+from copriv.dashboard import owner_view
 from copriv.dashboard.guard import Door, Guard, sealed
 from copriv.dashboard.live import Ending
 from copriv.dashboard.owner_page import owner_app
@@ -103,3 +104,15 @@ def test_a_pause_that_cannot_be_put_on_the_disk_is_said(app, folder, monkeypatch
     said = _see(app, "/owner/pause", method="POST", body=body, **OWN)
     assert said.status == 500
     assert "No space left" in said.text
+
+
+def test_a_comparison_that_breaks_is_over_and_tells_no_record(folder, monkeypatch):
+    def broken(*_given):
+        raise ZeroDivisionError("4711")
+
+    monkeypatch.setattr(owner_view, "read_records", broken)
+    view = owner_view.OwnerView(folder)
+    view._compare()
+    shown = view.show().fit
+    assert shown.state == "not compared"
+    assert "4711" not in "".join(shown.lines)

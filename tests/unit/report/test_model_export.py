@@ -13,7 +13,7 @@ from copriv.protocol.plain_terms import plain_terms
 from copriv.records.fit_features import PublicRows
 from copriv.records.target import TargetChoice
 from copriv.report import model_export, onnx_model, scikit_model
-from copriv.report.model_export import rows_for, scikit_file, to_onnx, to_scikit, write_format
+from copriv.report.model_export import no_formula, rows_for, scikit_file, to_onnx, to_scikit, write_format
 from copriv.report.model_file import PERSONAL, ModelFile, Promised
 
 ROWS = 200
@@ -156,3 +156,16 @@ def test_what_stays_at_home_and_what_is_unknown_are_refused(tmp_path):
     assert pl.read_csv(tmp_path / "table.csv")["column"].to_list()[-1] == "intercept"
     with pytest.raises(BadInput, match="exists"):
         write_format(model_of("all"), tmp_path / "table.csv", "coefficients")
+
+
+def test_no_name_is_a_formula_of_a_spreadsheet():
+    names = ["=cmd|' /C calc'!A1", "@SUM(1)", "+1", "-1", "\t=1", "a=b", "rate", ""]
+    shown = pl.DataFrame({"column": names}).select(no_formula(pl.col("column")))["column"].to_list()
+    assert [name.startswith("'") for name in shown] == [True] * 5 + [False] * 3
+    assert [name.removeprefix("'") for name in shown] == names
+
+
+def test_coefficients_keep_their_columns(tmp_path):
+    write_format(model_of("all"), tmp_path / "table.csv", "coefficients")
+    assert pl.read_csv(tmp_path / "table.csv").columns[:2] == ["column", "kind"]
+    assert pl.read_csv(tmp_path / "table.csv").width == 7
