@@ -11,10 +11,14 @@ READY  := $(VENV)/.ready
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
+# Bytecode is kept even where the environment says otherwise: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 $(READY): pyproject.toml
 	@echo "== setting up $(VENV): about a minute, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
 run: $(READY) ## train a model across ten synthetic banks (the main job)
