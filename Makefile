@@ -18,7 +18,7 @@ $(READY): pyproject.toml
 	@echo "== setting up $(VENV): about a minute, once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
-	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib || true
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
 run: $(READY) ## train a model across ten synthetic banks (the main job)
