@@ -31,7 +31,8 @@ check: $(READY) ## format, lint, import contracts, strict types
 	@echo "== import contracts"; $(BIN)/lint-imports --no-cache > $(VENV)/contracts.log 2>&1 || { cat $(VENV)/contracts.log; exit 1; }
 	@echo "== strict types";     $(BIN)/mypy --no-error-summary
 
-test: check ## everything in check, then doctests and tests
+test: $(READY) ## everything in check, then doctests and tests
+	@$(BIN)/python tests/kernels.py & $(MAKE) --no-print-directory check || { kill $$!; exit 1; }; wait $$!
 	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
