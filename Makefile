@@ -11,10 +11,14 @@ READY  := $(VENV)/.ready
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
+# Bytecode is kept even where the environment says otherwise: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 $(READY): pyproject.toml
 	@echo "== setting up $(VENV): about a minute, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
 run: $(READY) ## train a model across ten synthetic banks (the main job)
@@ -27,7 +31,8 @@ check: $(READY) ## format, lint, import contracts, strict types
 	@echo "== import contracts"; $(BIN)/lint-imports --no-cache > $(VENV)/contracts.log 2>&1 || { cat $(VENV)/contracts.log; exit 1; }
 	@echo "== strict types";     $(BIN)/mypy --no-error-summary
 
-test: check ## everything in check, then doctests and tests
+test: $(READY) ## everything in check, then doctests and tests
+	@$(BIN)/python tests/kernels.py & $(MAKE) --no-print-directory check || { kill $$!; exit 1; }; wait $$!
 	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet

@@ -4,6 +4,9 @@ import base64
 import os
 from pathlib import Path
 
+# Two workers share the cores, and so do the processes that tests start: threads of BLAS that wait would spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

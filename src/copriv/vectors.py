@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast
@@ -12,6 +13,10 @@ from numba import get_num_threads, njit
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+
+# Threads of compiled passes sleep while they wait. Otherwise they spin, and where two processes share the cores a pass
+# takes ten times as long. OpenMP reads this when its threads start, in the next line; a user's own setting stays.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # The cores that compiled passes may use.
 CORES: int = get_num_threads()

@@ -83,6 +83,7 @@ def root(
 
 def main() -> NoReturn:
     """Run the command line; whatever happens, a user sees a sentence and not a traceback."""
+    _share_the_cores()
     try:
         app()
     except CoprivError as problem:
@@ -106,6 +107,11 @@ def main() -> NoReturn:
         )
         sys.exit(BROKEN)
     sys.exit(0)
+
+
+def _share_the_cores() -> None:
+    """BLAS sees small matrices alone; its idle threads would spin, and slow whoever else computes on this machine."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _complain(*lines: str) -> None:

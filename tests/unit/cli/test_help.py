@@ -1,5 +1,6 @@
 """Help is instant because nothing heavy is imported for it, and it teaches."""
 
+import os
 import subprocess
 import sys
 
@@ -31,3 +32,12 @@ def test_no_arguments_show_help_and_the_version_is_told(copriv):
     from copriv import __version__
 
     assert copriv("--version").out.strip() == __version__
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "1"), ("3", "3")])
+def test_a_command_leaves_the_cores_to_others_unless_the_user_wants_otherwise(copriv, before, after, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if before:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", before)
+    assert copriv("--version").code == 0
+    assert os.environ["OPENBLAS_NUM_THREADS"] == after

@@ -1,5 +1,8 @@
 """The compiled passes against the obvious NumPy expressions."""
 
+import importlib.util
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -112,6 +115,16 @@ def test_the_result_does_not_depend_on_the_number_of_cores(make_sample, monkeypa
     together = clipped_average_gradient(SquaredLoss(), sample, theta, 0.3, Norm.L1)
     assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
     assert np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_that_wait_sleep_unless_the_user_wants_otherwise(before, after, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if before:
+        monkeypatch.setenv("OMP_WAIT_POLICY", before)
+    spec = importlib.util.find_spec("copriv.vectors")
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert os.environ["OMP_WAIT_POLICY"] == after
 
 
 def test_wrong_shapes_and_clips_are_refused(make_sample):
