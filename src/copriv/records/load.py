@@ -232,13 +232,7 @@ def _require_agreement(dictionary: Dictionary, plan: LoadSpec) -> None:
             remedy="name its target, or use another dictionary",
             value=plan.target.name,
         )
-    kind = dictionary.target.kind if dictionary.target.is_rate else None
-    if kind != plan.target.rate:
-        raise BadInput(
-            f"the dictionary is for a target of kind {dictionary.target.kind}, and the loss for another",
-            remedy="use --loss poisson for counts, --loss gamma for amounts, or another dictionary",
-            value=dictionary.target.kind,
-        )
+    plan.target.require_kind(dictionary.target)
     people = [] if plan.person is None else [("--person", plan.person.column)]
     for option, name in (*(("--skip", name) for name in plan.skip), *people):
         if name in dictionary.required_columns():

@@ -224,3 +224,12 @@ class TargetChoice:
     def columns(self) -> list[str]:
         """The columns that the target is read from: none of them is a feature."""
         return [self.name, *(name for name in (self.exposure, self.offset) if name is not None)]
+
+    def require_kind(self, target: Target) -> None:
+        """Refuse a fitted target of counts or amounts where the loss is for something else, and the other way round."""
+        if (target.kind if target.is_rate else None) != self.rate:
+            raise BadInput(
+                f"the dictionary is for a target of kind {target.kind}, and the loss for another",
+                remedy="use --loss poisson for counts, --loss gamma for amounts, or another dictionary",
+                value=target.kind,
+            )

@@ -158,3 +158,11 @@ def test_a_target_that_bounds_no_margin_is_refused(change):
 def test_an_exposure_without_a_range_is_refused(ends):
     with pytest.raises(BadInput, match="exposure"):
         Exposure("years", logarithm=False, low=ends[0], high=ends[1])
+
+
+def test_a_dictionary_of_another_kind_is_refused():
+    dictionary = take_public(table().lazy(), COUNT, 1)[0]
+    for choice in (TargetChoice("visits"), AMOUNT):
+        plan = LoadSpec(choice, Partition(column="ward"), 1, 100)
+        with pytest.raises(BadInput, match="target of kind count"):
+            load_consortium(table().lazy(), plan, dictionary=dictionary)
