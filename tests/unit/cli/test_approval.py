@@ -82,6 +82,10 @@ CHANGES = {
     "accountant": (lambda home, _path: _change(home, accountant="zcdp"), "the accountant"),
     "answers": (lambda home, _path: _change(home, answers=3), "the number of answers"),
     "ledger": (_another_ledger_file, "the path of the ledger"),
+    "reading": (
+        lambda home, _path: _change(home, reading={"blocks": ["first"], "until": "first"}),
+        "the records, the blocks that are read",
+    ),
     "another ledger in its place": (_another_ledger_in_its_place, "the ledger"),
     "other records": (_other_records, "the records"),
     "terms": (_other_terms, "the terms"),
