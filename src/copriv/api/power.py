@@ -14,10 +14,11 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
+from copriv.forecast.one_step import COVERED
 from copriv.planning.power import Ahead, ExpectedErrors, smallest, too_few_rows
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY, UNIT, UNITS
 from copriv.records.dictionary import Dictionary
 from copriv.report.inference import OF_COMPONENTS, in_units
 from copriv.report.sentence import many
@@ -40,6 +41,7 @@ class Power:
         wanted: the power that is asked for, if any.
         needed: the ε, the records of each owner, or the owners that would reach it, all else as it is; None where
             nothing does.
+        unit: what is protected as one.
 
     >>> errors = ExpectedErrors(sampling=0.01, privacy=0.01, between=0.0, public=0.0, owners=10)
     >>> Power(Scenario([2000] * 10), "drug = yes", 1.5, True, errors, errors.power(math.log(1.5))).power > 0.7
@@ -54,6 +56,7 @@ class Power:
     power: float
     wanted: float | None = None
     needed: dict[str, float | None] | None = None
+    unit: str = UNIT
 
     @property
     def standard_error(self) -> float:
@@ -68,7 +71,7 @@ class Power:
         about = {"coefficient": self.name, "effect": self.effect, "odds_ratio": self.log_odds, "power": self.power}
         errors = {"standard_error": self.standard_error, **parts}
         wanted = {} if self.needed is None else {"wanted": self.wanted, "needed": self.needed}
-        return about | errors | who | promise | {"unit": UNIT, "adjacency": ADJACENCY} | wanted
+        return about | errors | who | promise | {"unit": self.unit, "adjacency": ADJACENCY} | wanted
 
     def lines(self) -> list[str]:
         """The same for people."""
@@ -78,7 +81,7 @@ class Power:
         sizes = sorted(set(self.scenario.records))
         records = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1])))
         chance = (
-            f"at ε = {promised}, δ = {self.scenario.delta:g} for any one {UNIT} ({ADJACENCY}), "
+            f"at ε = {promised}, δ = {self.scenario.delta:g} for any one {self.unit} ({ADJACENCY}), "
             f"{many(self.scenario.owners, 'owner')} of {records} records: {kind} {self.effect:g} for {self.name!r} is "
             f"found with power {self.power:.2f}"
         )
@@ -139,6 +142,9 @@ def power(
     settled: Any = {"features": "all", "rule": "newton"} | dict(settings)
     known = read_public(public, target, settled, scenario)
     reason = OF_COMPONENTS if known.dictionary.components else too_few_rows(known.evidence.sample)
+    loss = settled.get("loss", "squared")
+    if loss not in COVERED:
+        reason = f"whether intervals hold under the {loss} loss has not been measured: use {' or '.join(COVERED)}"
     if reason is not None:
         raise BadInput("there would be no interval", remedy=reason, value=str(settled["features"]))
     if wanted is not None and not 0 < wanted < 1:
@@ -149,7 +155,8 @@ def power(
     errors = partial(_errors, known, row)
     found = errors(scenario)
     needed = None if wanted is None else _needed(scenario, lambda who: errors(who).power(size), wanted)
-    return Power(scenario, name, effect, log_odds, found, found.power(size), wanted, needed)
+    unit = UNITS["record" if known.person is None else "person"]
+    return Power(scenario, name, effect, log_odds, found, found.power(size), wanted, needed, unit)
 
 
 def _errors(known: PublicStudy, row: FloatArray, scenario: Scenario) -> ExpectedErrors:

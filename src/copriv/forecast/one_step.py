@@ -27,6 +27,7 @@ from copriv.losses.passes import (
     average_curvature,
     average_gradient,
     clipped_average_gradient,
+    gradient_lengths,
     record_curvatures,
     record_slopes,
     weighted_outer,
@@ -43,6 +44,8 @@ LIKELY = 0.2
 MOST_NUMBERS = 200
 # A direction that bends by less than this share of the most curved one is flat.
 _FLAT = 1e-10
+# Losses under which intervals were shown to hold (`python -m benchmarks inference`).
+COVERED = ("squared", "logistic")
 FLAT = "the public rows do not tell some columns apart: one hardly varies, or is a sum of others"
 SHIFTED = (
     "the owners' answers say that the public rows may be of another population, so that these do not tell how steep "
@@ -74,8 +77,8 @@ class PublicSandwich:
     def of(cls, public: Sample, loss: Loss, theta: FloatArray, clip: float, norm: Norm) -> PublicSandwich:
         """At a model; the model may have been fitted to these very rows, so p degrees of freedom are taken off."""
         slopes = record_slopes(loss, public, theta)
-        full = public.columns * slopes
-        lengths = np.abs(slopes) * np.linalg.norm(public.columns, ord=norm.value, axis=0)
+        full = public.by_record(public.columns * slopes)
+        lengths = gradient_lengths(public, slopes, norm)
         clipped = full * (clip / np.maximum(lengths, clip))
         taken = full - clipped
         free = public.records / max(public.records - public.parameters, 1)
@@ -186,6 +189,8 @@ def _both(one: FloatArray, other: FloatArray) -> FloatArray:
 def _why_not(told: ToldGradients, sandwich: PublicSandwich) -> str:
     """Why intervals would not hold; empty if they should."""
     rows, numbers = told.public.records, told.near.size
+    if told.objective.loss.name not in COVERED:
+        return f"whether intervals hold under the {told.objective.loss.name} loss has not been measured"
     if is_few(rows, numbers):
         return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
     if sandwich.flat:
@@ -202,8 +207,10 @@ def doubt_by_public_rows(
     """
     inverse, records = sandwich.inverse, public.records
     curvatures = record_curvatures(loss, public, near)
-    uneven = weighted_outer(public.columns, curvatures**2 * quadratic_forms(spread, public.columns)) / records
-    whole = weighted_outer(public.columns, curvatures) / records
+    # Of rows: people, who are means of rows, vary less.
+    strays = public.weights * curvatures**2 * quadratic_forms(spread, public.columns)
+    uneven = weighted_outer(public.columns, strays) / records
+    whole = weighted_outer(public.columns, public.weights * curvatures) / records
     mismatch = uneven - whole @ spread @ whole
     return np.asarray(inverse @ (sandwich.taken + mismatch) @ inverse / records)
 
@@ -211,7 +218,7 @@ def doubt_by_public_rows(
 def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> FloatArray:
     """Of each answer among its owner's: by its noise, and by how far from the trained model it was asked."""
     public, loss = told.public, told.objective.loss
-    squares = record_curvatures(loss, public, told.near) ** 2
+    squares = public.weights * record_curvatures(loss, public, told.near) ** 2
     lengths = np.sum((sandwich.inverse @ public.columns) ** 2, axis=0)
     margins = (told.places - told.near) @ public.columns
     stale = (margins**2) @ (squares * lengths) / public.records**2 / np.sum(sandwich.inverse**2)

@@ -8,7 +8,6 @@ from html import escape
 from rich.console import Console
 from rich.table import Table
 
-from copriv.privacy.guarantee import ADJACENCY, UNIT
 from copriv.protocol.text import plain
 from copriv.report.inference import CAUTION, Coefficient, Inference
 from copriv.report.svg import Axes, Interval, interval_picture
@@ -102,7 +101,7 @@ def _no_interval(told: Inference) -> str:
 def _promise(told: Inference) -> str:
     if told.noise != "secure":
         return "simulated: the noise protects nobody, and nothing of this may be passed on"
-    return f"nothing further was spent; owners' promises (unit: one {UNIT}; adjacency: {ADJACENCY}) hold as they are"
+    return "nothing further was spent; owners' promises hold as they are (unit, adjacency and ε: privacy.html)"
 
 
 def _table(headings: list[str], rows: list[list[str]]) -> Table:

@@ -19,7 +19,9 @@ def grow(labels):
     targets = np.where(targets > 0, 1.0, -1.0) if labels else targets
     counts = [0, 0, 0, 4]
     found = boosting.fit_boosting(inputs, targets, counts, labels=labels)
-    return found.out_of_fold, *boosting.scores_without(inputs, targets, counts, found.trees, labels=labels)
+    return found.out_of_fold, *boosting.scores_without(
+        inputs, targets, counts, found.trees, boosting.folds_of(targets.size), labels=labels
+    )
 
 
 @pytest.mark.parametrize("labels", [False, True])
