@@ -19,7 +19,7 @@ from copriv.owner.ledger_opening import require_left
 from copriv.owner.registry import Registry
 from copriv.owner.split import require_same_split
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
+from copriv.privacy.guarantee import ADJACENCY, NANO, UNITS, Amount
 from copriv.runtime.events import Note, Progress, Tell, silent
 from copriv.runtime.local_dataset import book_after, check_payment
 from copriv.runtime.local_folder import ledger_path, require_new
@@ -48,9 +48,10 @@ def require_payable(cells: Sequence[Cell], sources: Sources, tell: Tell) -> None
         if folder is not None and not is_left_behind(folder):
             require_new(folder)
     price = sum(_price(cell.request, sources, tell) for cell in due)
-    total = f"{len(due)} trainings with real noise cost at most ε = {_written(price)} for one {UNIT} ({ADJACENCY})"
-    tell(Note(total))
     request = due[0].request
+    unit = UNITS["person" if request.person else "record"]
+    total = f"{len(due)} trainings with real noise cost at most ε = {_written(price)} for one {unit} ({ADJACENCY})"
+    tell(Note(total))
     if not has_data(request, sources):
         return
     left = _left(request, sources, tell)

@@ -36,7 +36,7 @@ def what_if_app(studio: Studio) -> Starlette:
             all_rows=studio.all_rows,
             target=plain(studio.target or "", 120),
             source=plain(studio.path.name, 120),
-            ranges=_ranges(studio),
+            ranges=_ranges(studio, shown.unit),
         )
 
     def data(request: Request) -> Response:
@@ -45,13 +45,13 @@ def what_if_app(studio: Studio) -> Starlette:
     return make_app("/what-if", Route("/what-if", aside(page)), Route("/what-if.json", aside(data)))
 
 
-def _ranges(studio: Studio) -> list[dict[str, object]]:
+def _ranges(studio: Studio, unit: str) -> list[dict[str, object]]:
     """Sliders: name, words, ends, and whether a step is a factor."""
-    rows = studio.all_rows
+    rows, promised = studio.all_rows, f"ε for any one {unit} (replace-one)"
     return [
         {"name": "owners", "words": "Owners N", "low": 1, "high": 1000, "step": 1},
         {"name": "records", "words": "Records n of the median owner", "low": 100, "high": 1_000_000, "step": 1},
-        {"name": "epsilon", "words": "ε for any one record (replace-one)", "low": 0.01, "high": 100, "step": "any"},
+        {"name": "epsilon", "words": promised, "low": 0.01, "high": 100, "step": "any"},
         {"name": "delta", "words": "δ (0: pure ε)", "low": 1e-12, "high": 1e-3, "step": "any"},
         {"name": "rows", "words": f"Public rows, of {rows:,}", "low": min(50, rows), "high": rows, "step": 1},
     ]
@@ -70,7 +70,7 @@ def _chart(shown: WhatIf) -> Markup:
     turn = [] if shown.break_even is None else [(f"break-even at ε = {shown.break_even:g}", shown.break_even)]
     return Chart(
         title="Expected ψ over ε: together with its 95 % interval, alone, and of the public rows",
-        x_label="ε for any one record (replace-one)",
+        x_label=f"ε for any one {shown.unit} (replace-one)",
         y_label="ψ: distance from the best",
         lines=lines if len(rows) > 1 else [here],
         band=Band("95 % of trainings", values, *([row.interval[end] for row in rows] for end in (0, 1)))

@@ -233,6 +233,7 @@ class Studio:
             link=f"/what-if?{setting.query}",
             command=as_command(same),
             python=as_python(same),
+            unit=expected.candidate.setting.terms.unit_words,
         )
 
     def _known_curve(self, setting: Setting) -> list[Varying]:

@@ -136,9 +136,13 @@ class Scenario:
         >>> Scenario([10, 20], epsilon=[1, 0.5]).promise
         'ε = 0.5 to 1, δ = 0 for any one record (replace-one)'
         """
+        return self.promise_to(UNIT)
+
+    def promise_to(self, unit: str) -> str:
+        """The same for any one of these."""
         low, high = self.epsilon_range
         epsilon = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        return f"ε = {epsilon}, δ = {self.delta:g} for any one {UNIT} ({ADJACENCY})"
+        return f"ε = {epsilon}, δ = {self.delta:g} for any one {unit} ({ADJACENCY})"
 
     def with_largest_epsilon(self, epsilon: float) -> Scenario:
         """The same with all budgets scaled, so that the largest is this one; owners alike all have it.

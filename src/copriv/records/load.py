@@ -23,7 +23,15 @@ from copriv.records.column import text
 from copriv.records.dictionary import Dictionary
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
-from copriv.records.load_notices import about_default, about_people, about_public, about_rows, about_target, about_use
+from copriv.records.load_notices import (
+    about_both_sides,
+    about_default,
+    about_people,
+    about_public,
+    about_rows,
+    about_target,
+    about_use,
+)
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
 from copriv.records.people import PersonChoice, Repeated, find_repeated, read_codes, whose_rows
 from copriv.records.public_cells import Fitted, public_sample
@@ -165,6 +173,7 @@ def load_consortium(
     )
     used = [(name, sample.records, int(sample.used.sum())) for name, sample, _ in samples]
     about = (*about_use(used), *about_people(person, whose, [rows for _, rows in places]))
+    about += tuple(about_both_sides(whose, private))
     repeated = find_repeated(table, plan.named()) if person is None else None
     spec, notices = fit.spec if fit else None, (*before, *about, *after)
     return Intake(dictionary, known_rows, owners, notices, spec, person, repeated, parts.public.height)

@@ -91,6 +91,16 @@ def about_people(person: PersonUnit | None, whose: Whose | None, owners: Sequenc
     return notices
 
 
+def about_both_sides(whose: Whose | None, private: IntArray) -> list[str]:
+    """People of one table who have public rows beside private ones; for the people at home."""
+    if whose is None or private.size == whose.codes.size:
+        return []
+    public = np.delete(whose.codes, private)
+    both = np.intersect1d(whose.codes[private], public)
+    count = int(np.sum(both != NOBODY))
+    return [f"{count:,} people have public rows, too: only their private ones are protected"] if count else []
+
+
 def about_rows(small: list[Share], names: Names | None, private_rows: IntArray) -> list[str]:
     """Which rows and owners are left out."""
     notices = []

@@ -79,7 +79,8 @@ def candidates_as_html(candidates: Sequence[Candidate], scenario: Scenario, wort
     )
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in _HEADINGS)
     lines = () if worth is None else worth.lines
-    about = "<br>".join(html.escape(line.strip()) for line in (*lines, f"{_title(scenario)}; {scenario.promise}"))
+    promise = scenario.promise_to(candidates[0].setting.terms.unit_words)
+    about = "<br>".join(html.escape(line.strip()) for line in (*lines, f"{_title(scenario)}; {promise}"))
     return f"<p>{about}</p><table><tr>{head}</tr>{rows}</table>"
 
 

@@ -65,7 +65,7 @@ def _categories(target: Target) -> str:
 
 def _bounds(terms: Terms) -> str:
     return (
-        f"models within ±{terms.limit:g}, a record's gradient at most {terms.clip:g} long, "
+        f"models within ±{terms.limit:g}, a {terms.unit}'s gradient at most {terms.clip:g} long, "
         f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
         f"±{terms.target_bound:g}"
     )

@@ -69,6 +69,14 @@ def test_a_person_at_two_owners_is_pointed_out_at_home():
     assert sum(owner.sample.records for owner in apart.owners) == FRAME["who"].n_unique()
 
 
+def test_a_person_with_public_rows_is_pointed_out_at_home():
+    notices = load_consortium(
+        FRAME.lazy(), plan(public_rows=300), order=np.random.default_rng(1).permutation(ROWS)
+    ).notices
+    assert any("people have public rows, too" in notice for notice in notices)
+    assert not any("public rows, too" in notice for notice in load().notices)
+
+
 def test_sizes_are_those_of_people():
     few = load(partition=Partition("site", records_per_owner=30))
     assert [owner.sample.records for owner in few.owners] == [30, 30]
