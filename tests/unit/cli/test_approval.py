@@ -84,7 +84,7 @@ CHANGES = {
     "ledger": (_another_ledger_file, "the path of the ledger"),
     "reading": (
         lambda home, _path: _change(home, reading={"blocks": ["first"], "until": "first"}),
-        "the records, the blocks that are read",
+        "the blocks that are read",
     ),
     "another ledger in its place": (_another_ledger_in_its_place, "the ledger"),
     "other records": (_other_records, "the records"),

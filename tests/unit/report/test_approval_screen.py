@@ -1,6 +1,7 @@
 """What the person who approves gets to see: the range of everything, and names as text."""
 
 import io
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -11,13 +12,14 @@ from rich.console import Console
 from copriv.errors import BadInput
 from copriv.owner.approval import Subject
 from copriv.owner.fit import fit_of
+from copriv.owner.reading import Reading
 from copriv.owner.workspace import Enrollment, prepare
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest
 from copriv.records.file_format import FileFormat
 from copriv.records.load import take_public
 from copriv.records.target import TargetChoice
-from copriv.report.approval_screen import TITLE, present
+from copriv.report.approval_screen import TITLE, present, screen_rows
 from copriv.report.study_sheet import study_rows
 from copriv.runtime.owner_joining import Proposal
 
@@ -143,6 +145,7 @@ def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
         "nano_epsilon": "ε = 5.0000049," in told["you promise"],
         "delta": "δ = 0 for any one record (replace-one)" in told["you promise"],
         "answers": any(name == "you answer" and value.startswith("at most 7 times") for name, value in rows),
+        "blocks": _shown_blocks(prepared) == "2026-01, 2026-02" and "blocks that are read" not in told,
     }
     assert set(covered) == set(Subject.__struct_fields__)
     assert all(covered.values()), covered
@@ -155,6 +158,12 @@ def test_everything_that_an_approval_covers_is_shown_and_more(frame, tmp_path):
     assert "'ward' (category, 2 of them)" in told["features"]
     for words in ("note: these are known records", "the learner's authority: ab12 cd34"):
         assert words in shown
+
+
+def _shown_blocks(prepared):
+    reading = Reading(("2026-01", "2026-02"), "2026-02")
+    enrollment = msgspec.structs.replace(prepared.enrollment, reading=reading)
+    return dict(screen_rows(replace(prepared, enrollment=enrollment)))["blocks that are read"]
 
 
 def _answers(rows):
