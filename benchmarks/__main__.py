@@ -40,6 +40,7 @@ OPTIONAL = {
     "prototype",
     "shift",
     "unshifted",
+    "validation",
     "verdicts",
     "wide",
     "worth",

@@ -16,6 +16,7 @@ _HOMES = {
     "train": "api.train",  # one model across private owners
     "load": "api.model",  # a model from a file
     "forecast": "api.forecast",  # what training together will cost
+    "validation_cost": "api.validation_cost",  # what it takes to know how good a model is
     "plan": "api.plan",  # the ways to train, ranked
     "verdict": "api.verdict",  # should an owner join?
     "sweep": "api.sweep",  # trainings over a grid of settings
@@ -27,6 +28,7 @@ _HOMES = {
     "Scenario": "planning.scenario",  # who would train: sizes and promises
     "Forecast": "api.forecast",  # what `forecast` gives
     "Plan": "api.plan",  # what `plan` gives
+    "ValidationCost": "api.validation_cost",  # what `validation_cost` gives
     "Verdict": "api.verdict",  # what `verdict` gives
     "Sweep": "api.sweep",  # what `sweep` gives
     "Audit": "api.audit",  # what `audit` gives
@@ -43,6 +45,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Sweep",
+    "ValidationCost",
     "Verdict",
     "audit",
     "forecast",
@@ -52,6 +55,7 @@ __all__ = [
     "reproduce",
     "sweep",
     "train",
+    "validation_cost",
     "verdict",
 ]
 

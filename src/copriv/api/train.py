@@ -22,6 +22,7 @@ from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
 from copriv.report.sentence import explain, many
 from copriv.report.statement import describe
+from copriv.report.validation_table import validation_rows
 from copriv.runtime.events import Event, silent
 from copriv.runtime.local_folder import make, require_new
 from copriv.runtime.local_quality import OwnersAtHome
@@ -105,6 +106,16 @@ class Run:
         """What each owner promised, answered and spent, for any one record (replace-one)."""
         rows = [msgspec.to_builtins(entry) for entry in self.figures.spent]
         return pl.DataFrame([{name: value for name, value in row.items() if name != "menu" or value} for row in rows])
+
+    @property
+    def validation(self) -> pl.DataFrame:
+        """What held-back records say of the model, one row an owner and figure, all owners first: private.
+
+        `low` and `high` are for the population, `records_low` and `records_high` for the held-back records themselves.
+        Empty without `validate`.
+        """
+        found = self.result.facts.validation
+        return pl.DataFrame([] if found is None else validation_rows(found))
 
     @property
     def predicted(self) -> float | None:

@@ -18,8 +18,10 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.losses.records import Records
+from copriv.losses.sample import Sample
 from copriv.owner.approval import Approval, Subject, approve, differences, seal_dataset
 from copriv.owner.entries import Enrolled
+from copriv.owner.held_back_key import held_back_key
 from copriv.owner.ledger import Ledger
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
@@ -35,6 +37,7 @@ from copriv.protocol.study_file import StudyFile, read_study
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.held_back import divide
 from copriv.records.load_owner import OpenedRecords, open_owner_records
 from copriv.records.resources import Resources, default_resources
 
@@ -114,6 +117,7 @@ class Prepared:
     sample: Records
     commitment: Commitment
     notices: tuple[str, ...]
+    held_back: Sample | None = None
 
 
 def prepare(
@@ -124,9 +128,23 @@ def prepare(
 ) -> Prepared:
     """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
     own = read_records(enrollment, study, tell, resources)
-    commitment = commitment_of(enrollment, study.terms, own.records.records)
+    training, held_back = _divide(own.records, study.terms)
+    commitment = commitment_of(enrollment, study.terms, training.records)
     commitment.require_bounded(own.records)
-    return Prepared(enrollment, study, own.records, commitment, own.notices)
+    return Prepared(enrollment, study, training, commitment, own.notices, held_back)
+
+
+def _divide(records: Records, terms: Terms) -> tuple[Records, Sample | None]:
+    """The records that train, and those that the terms hold back, by their places and the key of this user."""
+    if not terms.held_back:
+        return records, None
+    if not isinstance(records, Sample):
+        raise BadInput(
+            "the study holds records back to validate on, and these do not fit in memory",
+            remedy="serve from a machine with more memory, or ask the learner for a study without validation",
+            value=terms.held_back,
+        )
+    return divide(records, terms.held_back, held_back_key())
 
 
 def read_records(
@@ -324,7 +342,7 @@ class OwnerWorkspace:
     def open_owner(self, ledger: Ledger, prepared: Prepared) -> Owner:
         """The owner that answers from the records of this folder, behind secure noise."""
         self.require_approved()
-        responder = PrivateResponder(prepared.sample, prepared.commitment)
+        responder = PrivateResponder(prepared.sample, prepared.commitment, prepared.held_back)
         return Owner(self.enrollment.owner, self.study.terms, prepared.commitment, responder, ledger)
 
     def note_contact(self, contact: Contact) -> None:

@@ -17,6 +17,7 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
+from copriv.losses.validation import Grid, grid_of, shape_for
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 
@@ -47,6 +48,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "evaluations": (0, 10**6),
     "evaluation_share": (0, 1 - 1e-9),
     "loss_bound": (0, 1e12),
+    "held_back": (0, 0.9),
+    "validations": (0, 10**6),
+    "validation_share": (0, 1 - 1e-9),
     "records": (0, 10**12),
     "public_rows": (0, 10**12),
 }
@@ -82,7 +86,8 @@ _MEANT: Mapping[str, _Meant] = {
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
 # What terms of earlier versions did not have, left out where it is empty: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds"))
+_VALIDATION = ("held_back", "validations", "validation_share", "validation_grid")
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", *_VALIDATION))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +116,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluations: how often an owner may be asked for its average loss.
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
+        held_back: the share of every owner's records that is kept from training, to validate on.
+        validations: how often an owner may be asked what these say of a model.
+        validation_share: the part of every owner's budget that is set aside for that.
+        validation_grid: what they are counted by: edges of bins of margins; or centre, width and largest residual.
         records: how many records each owner is expected to have; 0 if that is not said.
         learner: who asks, as people call it; empty if not named.
         public_rows: how many public rows the terms were drafted from.
@@ -156,6 +165,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
+    held_back: float = 0.0
+    validations: int = 0
+    validation_share: float = 0.0
+    validation_grid: tuple[float, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -175,6 +188,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         _require_evaluation(self)
         _require_menu(self)
         _require_loss(self.loss)
+        _require_validation(self)
 
     @property
     def public(self) -> PublicRows:
@@ -184,6 +198,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def objective(self) -> Objective:
         """The fitness that these terms describe."""
         return Objective(choose(self.loss, self.threshold), self.regularization, self.limit)
+
+    def grid(self) -> Grid:
+        """What held-back records are counted by."""
+        return grid_of(shape_for(self.loss), self.validation_grid)
 
     def suits(self, delta: float) -> bool:
         """Whether a guarantee with this δ has the kind of noise that the rule counts on.
@@ -318,3 +336,19 @@ def _require_evaluation(terms: Terms) -> None:
             remedy="give at least 1 evaluation, a share between 0 and 1 and a finite bound above 0, or none of them",
             value=terms.evaluations,
         )
+
+
+def _require_validation(terms: Terms) -> None:
+    """Likewise validations: none at all, or records held back, a share of the budget, and what to count by."""
+    if not any(getattr(terms, name) for name in _VALIDATION):
+        return
+    together = terms.evaluation_share + terms.validation_share
+    if terms.validations < 1 or not terms.held_back > 0 or not terms.validation_share > 0 or together >= 1:
+        raise BadInput(
+            f"{terms.validations} validations with {terms.validation_share:g} of the budget on {terms.held_back:g} of "
+            "the records",
+            remedy="give at least 1 validation, a share of the budget and one of the records, both above 0 and below "
+            "what leaves something for training; or none of them",
+            value=terms.validations,
+        )
+    terms.grid()

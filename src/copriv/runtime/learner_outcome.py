@@ -13,6 +13,7 @@ from copriv.forecast.model_errors import Errors
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster
+from copriv.learner.validation import Validation
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
@@ -41,6 +42,7 @@ class JointRun:
     errors: Errors = "this run was not asked how far off its model may be"
     predicted: float | None = None
     foreseen: tuple[Foreseen, ...] = ()
+    validation: Validation | None = None
 
     @property
     def terms(self) -> Terms:
