@@ -144,7 +144,9 @@ def validate(
     mechanism = noise_at(world.ruler.grid, epsilon)
     noise = generator.laplace(scale=mechanism.scale, size=(owners, numbers)).sum(axis=0)
     told = Told(exact + noise, (mechanism,) * owners, owners * records)
-    return read_figures(world.ruler, told, draws=DRAWS), truths(world.margins[drawn], world.targets[drawn], world.labels)
+    return read_figures(world.ruler, told, draws=DRAWS), truths(
+        world.margins[drawn], world.targets[drawn], world.labels
+    )
 
 
 def holds(interval: Ends, truth: float) -> bool:

@@ -101,6 +101,8 @@ def corpus() -> Iterator[Case]:
     asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP[:2], thorough=True)
+    for study, suffix in zip((studies.VALIDATED, studies.VALIDATED_LABELS), cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds.SHARP, thorough=True)
     for place, (study, suffix) in enumerate(zip(encoder_studies.ENCODED, cycle(FORMATS), strict=False)):
         yield Case(study, suffix, (*odds.SHARP, *_of(odds.NARROW, suffix)[place :: len(encoder_studies.ENCODED)]))
     for study in studies.TYPED[:3]:

@@ -24,8 +24,8 @@ from copriv.runtime.local_quality import Quality
 from copriv.runtime.local_run import LocalRun
 
 NOT_PRIVATE = (
-    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public, quality, held_back and path are measured on the "
-    "records themselves: they are not differentially private and not meant to be passed on"
+    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public, quality, held_back and path are measured "
+    "on the records themselves: they are not differentially private and not meant to be passed on"
 )
 
 # Kinds of questions that are paid for beside training.
