@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,6 +18,8 @@ from copriv.losses.choose import loss_name
 from copriv.losses.metrics import Metrics
 from copriv.report import run_folder
 from copriv.report.coefficient_errors import OF_A_PERSON, CoefficientErrors
+from copriv.report.dossier import parse_sign_off
+from copriv.report.dossier_files import DossierWritten, write_dossier
 from copriv.report.figures import Figures
 from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
@@ -139,6 +142,24 @@ class Run:
         from copriv.api.report import Report
 
         return Report(self.result)
+
+    def dossier(
+        self, folder: str | Path | None = None, *, purpose: str = "", sign_offs: Sequence[str] = ()
+    ) -> DossierWritten:
+        """Write dossier.html and dossier.json: what a validator asks for, every figure with its source.
+
+        Args:
+            folder: where the run was saved; by default the folder that it was trained in.
+            purpose: what the model is for.
+            sign_offs: who has signed, as "role: name".
+
+        Raises:
+            BadInput: the run has no folder yet.
+        """
+        place = self.folder if folder is None else Path(folder)
+        if place is None:
+            raise BadInput("this run has no folder", remedy="save it, and name the folder: run.dossier(folder)")
+        return write_dossier(place, None, purpose, tuple(map(parse_sign_off, sign_offs)))
 
     @property
     def private(self) -> bool:

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.dossier import dossier
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
@@ -55,6 +56,7 @@ app.command()(audit)
 app.command()(reproduce)
 app.command()(plan)
 app.command()(verdict)
+app.command()(dossier)
 app.command()(export)
 app.command()(dashboard)
 app.command()(report)
