@@ -8,7 +8,7 @@ of the drawn records, all at hand, and that of the population. Bins were chosen 
 
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
@@ -35,6 +35,7 @@ EPSILONS, SHAPES = (0.1, 0.3, 1.0), ((10, 2000), (40, 500))
 VALIDATIONS, PUBLIC, FITTED = 1000, 10_000, 20_000
 # Draws of noise for an interval: fewer than in a study, for speed.
 DRAWS = 1000
+CHANCE = partial(seeded, 0, "intervals of a validation")
 # What is wanted of ± 0.02 AUC: at which owners and rows the forecast is compared with what was measured.
 WANTED = 0.02
 
@@ -77,6 +78,7 @@ class World:
         return isinstance(self.ruler.grid, LabelGrid)
 
 
+@cache
 def read(source: Source) -> World | None:
     """The population; None if its table is not at hand."""
     folder = data_folder()
@@ -144,7 +146,7 @@ def validate(
     mechanism = noise_at(world.ruler.grid, epsilon)
     noise = generator.laplace(scale=mechanism.scale, size=(owners, numbers)).sum(axis=0)
     told = Told(exact + noise, (mechanism,) * owners, owners * records)
-    return read_figures(world.ruler, told, draws=DRAWS), truths(
+    return read_figures(world.ruler, told, CHANCE, draws=DRAWS), truths(
         world.margins[drawn], world.targets[drawn], world.labels
     )
 
@@ -178,7 +180,7 @@ def at_cost(source: Source, owners: int, records: int) -> list[object]:
     world = read(source)
     if world is None or not world.labels:
         return []
-    expected = ExpectedAnswers.of(world.ruler.grid, world.public, world.start, (records,) * owners, 1.0)
+    expected = ExpectedAnswers.of(world.ruler.grid, world.public, world.start, (records,) * owners, 1.0, CHANCE)
     said = epsilon_for(expected, "auc", WANTED)
     measured = _measured(world, owners, records)
     return [source.name, f"{owners} × {records:,}", said, measured, None if said is None else said / measured]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from copriv.api.plan_settings import PlanSettings, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
+from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.forecast.validation import Figure
 from copriv.forecast.validation_cost import ExpectedAnswers, draw_grid, epsilon_for, noise_at
@@ -111,7 +113,7 @@ def validation_cost(
     sizes = [max(round(size * share), 1) for size in scenario.records]
     unit = known.dictionary.target.scale if shape == "numbers" else 1.0
     grid = grid_of(shape, draw_grid(shape, evidence.sample, evidence.start))
-    expected = ExpectedAnswers.of(grid, evidence.sample, evidence.start, sizes, unit)
+    expected = ExpectedAnswers.of(grid, evidence.sample, evidence.start, sizes, unit, partial(seeded, 0, "validation"))
     least = noise_at(grid, min(scenario.epsilons), scenario.delta)
     at_promise = expected.figures([least] * len(sizes))
     if figure not in at_promise:

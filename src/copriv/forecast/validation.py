@@ -19,7 +19,6 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.forecast.calibration_slope import Ends, slope_between
 from copriv.forecast.label_figures import CellRows, Places, label_figures
@@ -35,6 +34,7 @@ _HALVINGS = 40
 # Of every figure that is a ratio; where an interval would go further, it has no end. R² is told as 1 − R².
 _HIGHEST: Mapping[str, float] = {"auc": 1.0, "log_loss": 50.0, "observed_expected": 100.0, "r2": 1e3, "rmse": 16.0}
 Ratio: TypeAlias = tuple[FloatArray, FloatArray]
+Chance: TypeAlias = Callable[[], np.random.Generator]
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -86,16 +86,16 @@ class Ruler:
         return cls(grid, None, np.cov(rows), unit)
 
 
-def read_figures(ruler: Ruler, told: Told, *, draws: int = _DRAWS, seed: int = 0) -> dict[str, Figure]:
+def read_figures(ruler: Ruler, told: Told, chance: Chance, *, draws: int = _DRAWS) -> dict[str, Figure]:
     """Every figure with its intervals.
 
     Args:
         ruler: how to read the answers.
         told: the answers, added up.
+        chance: a stream that starts anew each time, so that the same answers give the same intervals.
         draws: of noise.
-        seed: of these draws: the same answers give the same intervals.
     """
-    generator = seeded(seed, "intervals of a validation")
+    generator = chance()
     noise = draw_noise(told.mechanisms, told.values.size, draws, generator)
     if isinstance(ruler.grid, LabelGrid):
         return _of_labels(ruler, told, noise, generator)

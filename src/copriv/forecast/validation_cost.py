@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copriv.errors import BadInput
-from copriv.forecast.validation import Figure, Ruler, Told, read_figures
+from copriv.forecast.validation import Chance, Figure, Ruler, Told, read_figures
 from copriv.losses.sample import Sample
 from copriv.losses.validation import LIGHT, Grid, LabelGrid, Shape
 from copriv.privacy.calibration import expected_noise_std, mechanism_norm
@@ -55,22 +55,26 @@ class ExpectedAnswers:
         ruler: how answers are read.
         per_record: what one record adds to each number, on average.
         records: how many each owner holds back.
+        chance: of the draws of noise.
     """
 
     ruler: Ruler
     per_record: FloatArray
     records: tuple[int, ...]
+    chance: Chance
 
     @classmethod
-    def of(cls, grid: Grid, public: Sample, model: FloatArray, records: Sequence[int], unit: float) -> ExpectedAnswers:
+    def of(
+        cls, grid: Grid, public: Sample, model: FloatArray, records: Sequence[int], unit: float, chance: Chance
+    ) -> ExpectedAnswers:
         """From public rows at a model; a distance of 1 between targets stands for `unit`."""
         averages = grid.exact(public, model) / public.records
-        return cls(Ruler.of(grid, public, model, unit), averages, tuple(records))
+        return cls(Ruler.of(grid, public, model, unit), averages, tuple(records), chance)
 
     def figures(self, mechanisms: Sequence[Mechanism]) -> dict[str, Figure]:
         """Every figure over all owners, with the intervals that are to be expected; one mechanism an owner."""
         total = sum(self.records)
-        return read_figures(self.ruler, Told(total * self.per_record, tuple(mechanisms), total))
+        return read_figures(self.ruler, Told(total * self.per_record, tuple(mechanisms), total), self.chance)
 
 
 def epsilon_for(expected: ExpectedAnswers, figure: str, within: float, delta: float = 0.0) -> float | None:

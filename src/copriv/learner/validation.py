@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from copriv.forecast.validation import Figure, Ruler, Told, read_figures
+from copriv.forecast.validation import Chance, Figure, Ruler, Told, read_figures
 from copriv.learner.evaluation import mechanism_of
+from copriv.privacy.guarantee import NANO
 from copriv.protocol.messages import Answer
 
 FIGURES = {
@@ -52,7 +53,7 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 def combine_validation(
-    answers: Sequence[Answer], ruler: Ruler, training: Mapping[str, int], held_back: float
+    answers: Sequence[Answer], ruler: Ruler, training: Mapping[str, int], held_back: float, chance: Chance
 ) -> Validation | None:
     """Figures over all owners that answered, and of each alone; None if nobody has.
 
@@ -61,6 +62,7 @@ def combine_validation(
         ruler: how to read them.
         training: how many records of each owner train.
         held_back: the share of all records that does not.
+        chance: of the draws of noise that intervals are read from.
     """
     if not answers:
         return None
@@ -69,9 +71,9 @@ def combine_validation(
     mechanisms = tuple(mechanism for each in told for mechanism in each.mechanisms)
     records = sum(each.records for each in told)
     return Validation(
-        figures=read_figures(ruler, Told(values, mechanisms, records)),
+        figures=read_figures(ruler, Told(values, mechanisms, records), chance),
         owners=[
-            OwnerValidation(answer.owner, read_figures(ruler, each), answer.release.nano / 1e9, answer.release.measure)
+            OwnerValidation(answer.owner, read_figures(ruler, each, chance), *_price(answer))
             for answer, each in zip(answers, told, strict=True)
         ],
         records=records,
@@ -83,3 +85,7 @@ def _told(answer: Answer, training: int, held_back: float) -> Told:
     """One owner's answer; how many records it has held back follows from how many train, but for chance."""
     expected = round(training * held_back / (1 - held_back))
     return Told(np.asarray(answer.values), (mechanism_of(answer.release),), max(expected, 1))
+
+
+def _price(answer: Answer) -> tuple[float, str]:
+    return answer.release.nano / NANO, answer.release.measure

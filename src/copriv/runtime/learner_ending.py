@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from copriv.entropy import seeded
 from copriv.forecast.validation import Ruler
 from copriv.learner.checkpoint import Expelled
 from copriv.learner.validation import Validation, combine_validation
@@ -17,6 +19,8 @@ from copriv.runtime.events import Note
 from copriv.runtime.learner_evaluation import Evaluator
 from copriv.runtime.learner_training import Trained
 from copriv.vectors import FloatArray
+
+_chance = partial(seeded, 0, "intervals of a validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Ending:
         ruler = Ruler.of(grid, self.public, model, self.target.scale if self.target.kind == "number" else 1.0)
         sizes = {hello.owner: hello.records for hello in trained.roster.owners}
         paid = {answer.owner: answer.release.nano for answer in found}
-        return combine_validation(answers, ruler, sizes, terms.held_back), paid, caught
+        return combine_validation(answers, ruler, sizes, terms.held_back, _chance), paid, caught
 
 
 def add_up(paid: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import partial
 
+from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.forecast.validation import Ruler
 from copriv.learner.validation import Validation, combine_validation
@@ -16,6 +18,8 @@ from copriv.records.load import Intake, OwnerSample
 from copriv.runtime.local import Consortium
 from copriv.runtime.local_request import TrainRequest
 from copriv.vectors import FloatArray
+
+_chance = partial(seeded, 0, "intervals of a validation")
 
 
 def hold_back(intake: Intake, request: TrainRequest, agreed: float | None) -> Intake:
@@ -55,4 +59,4 @@ def validate(
     target = intake.dictionary.target
     ruler = Ruler.of(terms.grid(), intake.public, model, target.scale if target.kind == "number" else 1.0)
     training = {owner.name: owner.sample.records for owner in intake.owners}
-    return combine_validation(answers, ruler, training, terms.held_back)
+    return combine_validation(answers, ruler, training, terms.held_back, _chance)
