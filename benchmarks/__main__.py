@@ -42,6 +42,7 @@ OPTIONAL = {
     "prototype",
     "shift",
     "unshifted",
+    "validation",
     "verdicts",
     "wide",
     "worth",

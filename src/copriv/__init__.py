@@ -18,6 +18,7 @@ _HOMES = {
     "forecast": "api.forecast",  # what training together will cost
     "power": "api.power",  # will an effect be found?
     "inference": "api.inference",  # coefficients of a run, with intervals
+    "validation_cost": "api.validation_cost",  # what it takes to know how good a model is
     "plan": "api.plan",  # the ways to train, ranked
     "verdict": "api.verdict",  # should an owner join?
     "sweep": "api.sweep",  # trainings over a grid of settings
@@ -31,6 +32,7 @@ _HOMES = {
     "Power": "api.power",  # what `power` gives
     "Inference": "api.inference",  # what `inference` gives
     "Plan": "api.plan",  # what `plan` gives
+    "ValidationCost": "api.validation_cost",  # what `validation_cost` gives
     "Verdict": "api.verdict",  # what `verdict` gives
     "Sweep": "api.sweep",  # what `sweep` gives
     "Audit": "api.audit",  # what `audit` gives
@@ -49,6 +51,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Sweep",
+    "ValidationCost",
     "Verdict",
     "audit",
     "forecast",
@@ -60,6 +63,7 @@ __all__ = [
     "reproduce",
     "sweep",
     "train",
+    "validation_cost",
     "verdict",
 ]
 

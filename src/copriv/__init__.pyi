@@ -18,6 +18,8 @@ from copriv.api.sweep import Sweep as Sweep
 from copriv.api.sweep import sweep as sweep
 from copriv.api.train import Run as Run
 from copriv.api.train import train as train
+from copriv.api.validation_cost import ValidationCost as ValidationCost
+from copriv.api.validation_cost import validation_cost as validation_cost
 from copriv.api.verdict import Verdict as Verdict
 from copriv.api.verdict import verdict as verdict
 from copriv.planning.scenario import Scenario as Scenario
@@ -35,6 +37,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Sweep",
+    "ValidationCost",
     "Verdict",
     "audit",
     "forecast",
@@ -46,5 +49,6 @@ __all__ = [
     "reproduce",
     "sweep",
     "train",
+    "validation_cost",
     "verdict",
 ]

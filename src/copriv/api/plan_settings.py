@@ -59,6 +59,8 @@ class PlanSettings(TypedDict, total=False):
         loss: squared, huber (with `huber_threshold`), logistic, or one from outside: its name or the loss.
         horizon, step, rho, central: of Algorithm 1; `step` also of averaged steps.
         clip, answers, regularization, box: instead of what the search would choose.
+        validate: the part of every budget that validates the model on records held back from training (0: none).
+        held_back: the share of every owner's records that is held back for that (0.2).
         seed: of simulated runs on public rows (0).
         study: a study.toml whose features and terms are agreed.
         encoding, delimiter, decimal, dates: how files are written, where names and headers do not tell.
@@ -85,6 +87,8 @@ class PlanSettings(TypedDict, total=False):
     answers: int | None
     regularization: float
     box: float | None
+    validate: float
+    held_back: float
     seed: int
     study: str | Path | None
     encoding: str | None

@@ -80,6 +80,8 @@ class TrainSettings(TypedDict, total=False):
             the loss.
         horizon, step, rho, central: of the paper's rule.
         clip, answers, regularization, box: as the planner chooses them, unless they are given.
+        validate: the part of every budget that validates the model on records held back from training (0: none).
+        held_back: the share of every owner's records that is held back for that (0.2).
         rates: of the owners' clocks, one each or by name.
         seed: of schedule and simulated noise; noise on records is never seeded.
         simulate: seeded noise, ledgers in memory: repeatable, and not private.
@@ -107,6 +109,8 @@ class TrainSettings(TypedDict, total=False):
     answers: int
     regularization: float
     box: float
+    validate: float
+    held_back: float
     rates: Each
     seed: int
     simulate: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,11 +18,14 @@ from copriv.losses.choose import loss_name
 from copriv.losses.metrics import Metrics
 from copriv.report import run_folder
 from copriv.report.coefficient_errors import OF_A_PERSON, CoefficientErrors
+from copriv.report.dossier import parse_sign_off
+from copriv.report.dossier_files import DossierWritten, write_dossier
 from copriv.report.figures import Figures
 from copriv.report.model_file import PERSONAL
 from copriv.report.run_folder import Result
 from copriv.report.sentence import explain, many
 from copriv.report.statement import describe
+from copriv.report.validation_table import validation_rows
 from copriv.runtime.events import Event, silent
 from copriv.runtime.local_folder import make, require_new
 from copriv.runtime.local_quality import OwnersAtHome
@@ -108,6 +112,16 @@ class Run:
         return pl.DataFrame([{name: value for name, value in row.items() if name != "menu" or value} for row in rows])
 
     @property
+    def validation(self) -> pl.DataFrame:
+        """What held-back records say of the model, one row an owner and figure, all owners first: private.
+
+        `low` and `high` are for the population, `records_low` and `records_high` for the held-back records themselves.
+        Empty without `validate`.
+        """
+        found = self.result.facts.validation
+        return pl.DataFrame([] if found is None else validation_rows(found))
+
+    @property
     def predicted(self) -> float | None:
         """The ψ that the public rows foretold; None where they tell nothing."""
         return self.figures.predicted
@@ -142,6 +156,24 @@ class Run:
         from copriv.api.report import Report
 
         return Report(self.result)
+
+    def dossier(
+        self, folder: str | Path | None = None, *, purpose: str = "", sign_offs: Sequence[str] = ()
+    ) -> DossierWritten:
+        """Write dossier.html and dossier.json: what a validator asks for, every figure with its source.
+
+        Args:
+            folder: where the run was saved; by default the folder that it was trained in.
+            purpose: what the model is for.
+            sign_offs: who has signed, as "role: name".
+
+        Raises:
+            BadInput: the run has no folder yet.
+        """
+        place = self.folder if folder is None else Path(folder)
+        if place is None:
+            raise BadInput("this run has no folder", remedy="save it, and name the folder: run.dossier(folder)")
+        return write_dossier(place, None, purpose, tuple(map(parse_sign_off, sign_offs)))
 
     @property
     def private(self) -> bool:

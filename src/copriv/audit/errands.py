@@ -89,7 +89,7 @@ def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
         yield changed(first, id=f"receipt-{place}", receipt=receipt)
     for before in (-1, 1, first.share or 10, 1 << 62):
         yield changed(first, id=f"after-{before}", before=before, theta=other)
-    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments")
+    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments", "validation")
     for kind in kinds:
         yield changed(first, kind=kind, theta=other)
         yield changed(first, kind=kind, id=f"{kind}-unlisted", share=first.share + 1)

@@ -39,6 +39,7 @@ _PLAIN: dict[str, Any] = {
     "learning": {"rule": "paper", "horizon": 12, "step": 0.1, "central": "proof"},
     "meetings": {"meeting": "request", "clock": "always"},
     "evaluation": {"evaluations": 2, "evaluation_share": 0.25, "loss_bound": 0.4},
+    "validation": {},
     "dictionary": {
         "columns": _COLUMNS,
         "components": [[0.5, 0.5, 0.0, 0.1], [0.0, -0.3, 0.7, 0.2]],
@@ -175,6 +176,24 @@ RATES = (
     Study("counts with an exposure", _rate("poisson", "count", _EXPOSURE), honest=True),
     Study("counts with an offset", _rate("poisson", "count", {**_EXPOSURE, "logarithm": True})),
     Study("amounts with an exposure", _rate("gamma", "amount", _EXPOSURE), honest=True),
+)
+_VALIDATION: dict[Entry, Any] = {
+    ("validation", "held_back"): 0.5,
+    ("validation", "validations"): 2,
+    ("validation", "validation_share"): 0.25,
+}
+VALIDATED = Study(
+    "validation of numbers", {**_VALIDATION, ("validation", "validation_grid"): [0.1, 0.4, 0.7]}, honest=True
+)
+VALIDATED_LABELS = Study(
+    "validation of labels",
+    {
+        **_VALIDATION,
+        ("validation", "validation_grid"): [-0.5, -5e-324, 0.0, 0.3],
+        ("model", "loss"): "logistic",
+        ("dictionary", "target", "kind"): "label",
+    },
+    honest=True,
 )
 OTHER_LOSSES = (
     _model("huber", loss="huber", threshold=1e-3),

@@ -30,6 +30,7 @@ from copriv.owner.dataset_ledger import Word
 from copriv.owner.joining import require_registered, settle_joining
 from copriv.owner.owner import Owner
 from copriv.owner.registry import Registry
+from copriv.owner.responder import records_for
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace, Prepared, prepare
 from copriv.privacy.guarantee import Guarantee
@@ -117,6 +118,7 @@ class Life:
     replies: list[Reply] = field(default_factory=list)
     joined: bool = False
     rows: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    divided: bool = False
 
     def say(self, where: str, what: object) -> None:
         """Something leaves."""
@@ -159,7 +161,9 @@ def _live(
     life.joined = True
     life.say("join", "joined")
     life.exact += _exact_answers(prepared)
-    life.rows = np.hstack(list(prepared.sample.each(_rows))).T
+    sides = [prepared.sample] if prepared.held_back is None else [prepared.sample, prepared.held_back]
+    life.rows = np.hstack([rows for side in sides for rows in side.each(_rows)]).T
+    life.divided = prepared.held_back is not None
     choices = choices_of(prepared.commitment)
     hello = _serve(house, life, folder, errands(terms, NAME, choices))
     life.say("statement", house.state(prepared.study, hello, life.replies))
@@ -292,7 +296,7 @@ def _exact_answers(prepared: Prepared) -> list[Exact]:
         return found
     for part in prepared.commitment.parts:
         for place, theta in enumerate(models(prepared.study.terms)):
-            values = part.exact(prepared.sample, np.asarray(theta))
+            values = part.exact(records_for(part.kind, prepared.sample, prepared.held_back), np.asarray(theta))
             where = f"exact {part.kind} {part.share} {place}" if part.share else f"exact {part.kind} {place}"
             found.append(Exact(where, values, part.sensitivity.value, part.sensitivity.norm))
     return found

@@ -24,6 +24,7 @@ class ForecastOptions(
     groups.Settled,
     groups.Losing,
     groups.Agreed,
+    groups.Validating,
     groups.Promising,
     groups.Sizes,
     groups.FileOptions,
@@ -38,6 +39,10 @@ class ForecastOptions(
     vary: Annotated[
         Literal["epsilon", "owners", "records", "join"] | None,
         option("--vary", LEARNING, "What if: over a range of this; join: where joining pays, over owners and epsilon."),
+    ] = None
+    within: Annotated[
+        str | None,
+        option("--within", LEARNING, "What validation costs: ε for this figure ± this, 95 %.", "auc=0.02"),
     ] = None
     out: Annotated[Path | None, option("--out", OUTPUT, "Folder for the picture and table of --vary.")] = None
     open: Annotated[bool, option("--open", PAGE, "Open a page with sliders for all of this in a browser.")] = False
@@ -54,6 +59,9 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
         copriv forecast --public loans.csv --target int_rate --owners 10 --records 10000 --epsilon 1
 
         copriv forecast --public loans.csv --target int_rate --records 7000,827,300 --vary epsilon --out whatif
+
+    With `--within auc=0.02`: what it costs each owner to validate the model to AUC ± 0.02 on the records that it holds
+    back (--held-back); also log_loss, calibration_slope, observed_expected, and r2 or rmse of numbers.
 
     With `--vary join`: for which numbers of owners and which epsilon joining pays, for owners of that many records.
     """
@@ -73,6 +81,9 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
     if options.open or options.serve is not None:
         what_if(options, who, settings)
         return
+    if options.within is not None:
+        show_cost(options, who, settings)
+        return
     with bar(Console(stderr=True), "forecasting") as tell:
         found = api.forecast(options.public, who, target=options.target, vary=options.vary, tell=tell, **settings)
     for notice in found.told.notices:
@@ -83,6 +94,15 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
         typer.echo(groups.as_json(found.to_dict()))
     else:
         show(found.told, Console())
+
+
+def show_cost(options: ForecastOptions, who: Scenario, settings: Any) -> None:  # noqa: ANN401 - as `typed` has them
+    """Tell what a validation costs."""
+    from copriv.api.validation_cost import parse_wanted, validation_cost
+
+    figure, within = parse_wanted(options.within or "")
+    found = validation_cost(options.public, who, figure, within, target=options.target, **settings)
+    typer.echo(groups.as_json(found.to_dict()) if options.as_json else found.words)
 
 
 def what_if(options: ForecastOptions, who: Scenario, settings: Any) -> None:  # noqa: ANN401 - as `typed` has them

@@ -10,6 +10,7 @@ import typer
 
 from copriv.cli.audit import audit
 from copriv.cli.coefficients import coefficients
+from copriv.cli.dossier import dossier
 from copriv.cli.export import export
 from copriv.cli.forecast import forecast
 from copriv.cli.generate import generate
@@ -60,6 +61,7 @@ app.command()(audit)
 app.command()(reproduce)
 app.command()(plan)
 app.command()(verdict)
+app.command()(dossier)
 app.command()(export)
 app.command()(dashboard)
 app.command()(report)

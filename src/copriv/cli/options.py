@@ -152,6 +152,18 @@ class Promising:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Validating:
+    """What held-back records are asked."""
+
+    validate: Annotated[
+        float, option("--validate", PRIVACY, "Part of every budget that validates the model on held-back records.")
+    ] = 0.0
+    held_back: Annotated[
+        float, option("--held-back", PRIVACY, "With --validate: the share of every owner's records held back.")
+    ] = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Owners that are known by their sizes only."""
 

@@ -19,6 +19,7 @@ class PlanOptions(
     groups.Seeded,
     groups.Settled,
     groups.Losing,
+    groups.Validating,
     groups.Promising,
     groups.Sizes,
     groups.FileOptions,

@@ -42,7 +42,7 @@ def combine(answers: Sequence[Answer], records: Mapping[str, int]) -> Evaluation
     _require_one_each(answers)
     sizes = [_size(answer.owner, records) for answer in answers]
     losses = [_loss(answer) for answer in answers]
-    noise_stds = [_mechanism(answer.release).noise_std for answer in answers]
+    noise_stds = [mechanism_of(answer.release).noise_std for answer in answers]
     total = sum(sizes)
     return Evaluation(
         loss=math.fsum(size * loss for size, loss in zip(sizes, losses, strict=True)) / total,
@@ -77,7 +77,8 @@ def _loss(answer: Answer) -> float:
     return answer.values[0]
 
 
-def _mechanism(release: Release) -> Mechanism:
+def mechanism_of(release: Release) -> Mechanism:
+    """The noise that an answer declares."""
     kind = _MECHANISMS.get(release.mechanism)
     if kind is None:
         raise ProtocolError(

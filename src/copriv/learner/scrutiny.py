@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from copriv.losses.moments import off_diagonal_weight, second_moment_count, unpack_second_moments
+from copriv.losses.validation import LIGHT, NumberGrid
 from copriv.privacy.calibration import Calibration
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.mechanism import Mechanism
@@ -65,6 +66,10 @@ class Promised(Protocol):
     @property
     def calibration(self) -> Calibration:
         """The noise and its price."""
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers an answer of a further question has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +118,30 @@ Choice: TypeAlias = tuple[Kind, int]
 Demands: TypeAlias = Mapping[str, Mapping[Choice, Demand]]
 
 
-def demands_of(parts: Iterable[Promised], *, parameters: int, records: int) -> dict[Choice, Demand]:
-    """What an owner with this promise and this many records must answer, for every kind of question and its share."""
-    return {(part.kind, part.share): _demand(part, parameters, records) for part in parts}
+def demands_of(
+    parts: Iterable[Promised], *, parameters: int, records: int, held_back: float = 0.0
+) -> dict[Choice, Demand]:
+    """What an owner with this promise and this many records must answer, for every kind of question and its share.
+
+    Args:
+        parts: what it has promised.
+        parameters: length of a model.
+        records: how many train.
+        held_back: the share of all that does not.
+    """
+    others = most_held_back(records, held_back)
+    sizes = {part: others if part.kind == "validation" else records for part in parts}
+    return {(part.kind, part.share): _demand(part, parameters, size) for part, size in sizes.items()}
+
+
+def most_held_back(training: int, share: float) -> int:
+    """A number that the held-back records of an owner exceed with a probability far below 10⁻⁹.
+
+    >>> most_held_back(800, 0.2)
+    391
+    """
+    usual = training * share / (1 - share)
+    return math.ceil(usual + 8 * math.sqrt(usual / (1 - share) + 1) + 64) if share else 0
 
 
 def demand_of(demands: Mapping[Choice, Demand], query: Query) -> Demand | None:
@@ -157,6 +183,10 @@ def _range(part: Promised, parameters: int, records: int) -> tuple[list[float], 
     bound = part.bound
     if part.kind == "loss":
         return [0.0], [bound]
+    if part.kind == "validation":
+        light = records * LIGHT
+        sums = [0.0, 0.0, -light, 0.0], [records, records, light, light]
+        return sums if part.numbers == NumberGrid.numbers else ([0.0] * part.numbers, [float(records)] * part.numbers)
     if part.kind == "gradient":
         return [-bound] * parameters, [bound] * parameters
     alone = part.kind == "second_moments"

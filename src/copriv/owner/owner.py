@@ -194,13 +194,17 @@ _ROLLED_BACK = (
 )
 
 
+# Kinds of questions that have an account of their own.
+_BESIDE = ("loss", "validation")
+
+
 def account_of(digest: str, kind: Kind) -> str:
     """Where a ledger counts what a study spends on one kind of question: under its digest, and beside it.
 
     >>> account_of("ab12", "gradient"), account_of("ab12", "loss")
     ('ab12', 'ab12:loss')
     """
-    return f"{digest}:{kind}" if kind == "loss" else digest
+    return f"{digest}:{kind}" if kind in _BESIDE else digest
 
 
 def study_of(account: str) -> str:
@@ -209,7 +213,7 @@ def study_of(account: str) -> str:
     >>> study_of("ab12:loss")
     'ab12'
     """
-    return account.removesuffix(":loss")
+    return account.split(":", 1)[0]
 
 
 def _question(query: Query, theta: FloatArray) -> str:

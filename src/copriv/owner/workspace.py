@@ -18,8 +18,10 @@ import msgspec
 from copriv.entropy import token
 from copriv.errors import BadInput
 from copriv.losses.records import Records
+from copriv.losses.sample import Sample
 from copriv.owner.approval import Approval, Subject, approve, differences, seal_dataset
 from copriv.owner.entries import Enrolled
+from copriv.owner.holding_back import hold_back
 from copriv.owner.ledger import Ledger
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
@@ -122,6 +124,7 @@ class Prepared:
     sample: Records
     commitment: Commitment
     notices: tuple[str, ...]
+    held_back: Sample | None = None
 
 
 def prepare(
@@ -132,9 +135,10 @@ def prepare(
 ) -> Prepared:
     """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
     own = read_records(enrollment, study, tell, resources)
-    commitment = commitment_of(enrollment, study.terms, own.records.records)
+    training, held_back = hold_back(own.records, study.terms)
+    commitment = commitment_of(enrollment, study.terms, training.records)
     commitment.require_bounded(own.records)
-    return Prepared(enrollment, study, own.records, commitment, own.notices)
+    return Prepared(enrollment, study, training, commitment, own.notices, held_back)
 
 
 def read_records(
@@ -346,7 +350,7 @@ class OwnerWorkspace:
         """The owner that answers from the records of this folder, behind secure noise."""
         self.require_approved()
         require_reads(ledger.state(), self.study.terms.digest(), self.enrollment.blocks)
-        responder = PrivateResponder(prepared.sample, prepared.commitment)
+        responder = PrivateResponder(prepared.sample, prepared.commitment, prepared.held_back)
         return Owner(self.enrollment.owner, self.study.terms, prepared.commitment, responder, ledger)
 
     def note_contact(self, contact: Contact) -> None:

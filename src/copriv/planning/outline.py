@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from copriv.errors import BadInput
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
+from copriv.forecast.validation_cost import draw_grid
 from copriv.losses.choose import choose
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
+from copriv.losses.validation import shape_for
 from copriv.planning.few_rows import require_more_rows
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import TrainingSpec, require_one_each, require_sensible
@@ -52,6 +55,7 @@ class Outline:
         loss: what a mistake costs.
         norm: in which gradients are clipped.
         gaussian: whether noise is Gaussian.
+        validation: what terms say about validation.
     """
 
     spec: TrainingSpec
@@ -64,6 +68,7 @@ class Outline:
     loss: Loss = field(init=False)
     norm: Norm = field(init=False)
     gaussian: bool = field(init=False)
+    validation: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         spec, evidence = self.spec, self.evidence
@@ -71,6 +76,7 @@ class Outline:
             "loss": loss_of(spec) if evidence is None else evidence.objective.loss,
             "norm": mechanism_norm(spec.guarantees[0]),
             "gaussian": not spec.guarantees[0].pure,
+            "validation": validation_terms(spec, evidence) if self.agreed is None else {},
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -118,6 +124,7 @@ class Outline:
             kinds=entry.kinds if menu else (),
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
             **({} if spec.person is None else spec.person.in_terms()),
+            **self.validation,
         )
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 
@@ -129,6 +136,17 @@ class Outline:
         """The same with the stronger promise: without δ."""
         guarantees = tuple(Guarantee(guarantee.nano_epsilon) for guarantee in self.spec.guarantees)
         return replace(self, spec=replace(self.spec, guarantees=guarantees))
+
+
+def validation_terms(spec: TrainingSpec, evidence: PublicEvidence | None) -> dict[str, Any]:
+    """What terms say about a validation, by the names that they have for it; nothing if none is wanted."""
+    if not spec.validate:
+        return {}
+    if evidence is None:
+        raise BadInput("a validation without public rows", remedy="give public rows: its bins are theirs", value=0)
+    grid = draw_grid(shape_for(evidence.objective.loss.name), evidence.sample, evidence.start)
+    share, validate = spec.held_back, spec.validate
+    return {"held_back": share, "validations": 1, "validation_share": validate, "validation_grid": grid}
 
 
 def loss_of(spec: TrainingSpec) -> Loss:
@@ -164,10 +182,17 @@ def outline_of(scenario: Scenario, evidence: PublicEvidence, spec: TrainingSpec,
     """A search for the owners of a scenario; without a dictionary, one that ends in no study."""
     study, settled = study or Study(), wishes_in(scenario, spec)
     if study.dictionary is not None:
-        return replace(draft_outline(study.dictionary, evidence, scenario.records, settled), agreed=study.terms)
+        sizes = training_records(scenario.records, spec, study.terms)
+        return replace(draft_outline(study.dictionary, evidence, sizes, settled), agreed=study.terms)
     require_sensible(settled)
-    sizes = tuple(scenario.records)
+    sizes = training_records(scenario.records, spec)
     return Outline(settled, sizes, evidence.sample.parameters, evidence, agreed=study.terms)
+
+
+def training_records(records: Sequence[int], spec: TrainingSpec, agreed: Terms | None = None) -> tuple[int, ...]:
+    """How many records of each owner train, if so many are to be expected."""
+    share = (spec.held_back if spec.validate else 0.0) if agreed is None else agreed.held_back
+    return tuple(max(round(size * (1 - share)), 1) for size in records)
 
 
 def draft_outline(

@@ -10,6 +10,7 @@ from copriv.errors import BadInput
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.unit import PersonUnit
+from copriv.records.held_back import MOST
 from copriv.rules.entry import RuleEntry
 from copriv.rules.paper import CentralStep
 from copriv.schedule.trace import Trace
@@ -40,6 +41,8 @@ class TrainingSpec:
         trace: a recorded schedule to replay.
         heterogeneity: κ, how much owners are thought to differ truly.
         person: who is protected, if the unit is a person; None if it is a record.
+        validate: the part of every budget that is set aside for a validation; 0 for none.
+        held_back: with one, the share of every owner's records that is kept from training for it.
     """
 
     guarantees: tuple[Guarantee, ...]
@@ -60,6 +63,8 @@ class TrainingSpec:
     trace: Trace | None = None
     heterogeneity: float = 0.0
     person: PersonUnit | None = None
+    validate: float = 0.0
+    held_back: float = 0.2
 
     @property
     def meant_rule(self) -> RuleChoice:
@@ -94,3 +99,18 @@ def require_sensible(wishes: TrainingSpec) -> None:
     for what, value in (("step", wishes.step), ("rho", wishes.rho), ("clip", wishes.clip), ("box limit", wishes.limit)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise BadInput(f"the {what} is {value}", remedy="give a finite number greater than 0", value=value)
+    require_validation(wishes.validate, wishes.held_back)
+
+
+def require_validation(validate: float, held_back: float) -> None:
+    """Refuse shares of budget and records that leave nothing to train with."""
+    if not (math.isfinite(validate) and 0 <= validate < 1):
+        raise BadInput(
+            f"a part of {validate:g} of the budget validates", remedy="give one from 0 up to 0.9", value=validate
+        )
+    if validate and not (math.isfinite(held_back) and 0 < held_back <= MOST):
+        raise BadInput(
+            f"a share of {held_back:g} of the records is held back",
+            remedy=f"give one above 0, up to {MOST}",
+            value=held_back,
+        )

@@ -27,6 +27,8 @@ _UNDERFLOW = 2.0**-1000
 _ROUNDINGS_OF_A_PRODUCT = 3
 # Owners let records in whose lengths exceed their bounds by a billionth (`protocol.commitment`).
 RECORD_ROUNDING = 1 + 1e-9
+# What turning an exact sum over 2⁴⁰ records into a double adds, as a share of one record: 2 · 2⁻⁵³ · 2⁴⁰.
+_CONVERSION = 1 + 2.0**-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,29 @@ def of_average_value(*, bound: float, records: int, norm: Norm) -> Sensitivity:
         )
     exact = bound * (1 / records + 2 * gamma)
     return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
+def of_counts(norm: Norm) -> Sensitivity:
+    """Sensitivity of a histogram under replace-one: one count falls by 1 and another rises by 1. Counts are exact.
+
+    >>> of_counts(Norm.L1).value, round(of_counts(Norm.L2).value, 6)
+    (2.0, 1.414214)
+    """
+    return Sensitivity(2.0 if norm is Norm.L1 else math.sqrt(2) * (1 + 8 * _UNIT_ROUNDOFF), norm)
+
+
+def of_square_sums(*, light: float, norm: Norm) -> Sensitivity:
+    """Sensitivity of the sums of `losses.validation.NumberGrid` under replace-one.
+
+    Two numbers are within [0, 1], one within ±l, one is 0 or l; all four are 0 of a record without a usable target. In
+    L1 two usable records differ by at most 1 + 1 + 2l, and one that is not usable from one that is by no more. In L2
+    that is √(2 + 4l²), against √(2 + 2l²). Sums are exact up to 2⁴⁰ records, but for one conversion to a double.
+
+    >>> [round(of_square_sums(light=0.25, norm=norm).value, 2) for norm in Norm]
+    [2.5, 1.5]
+    """
+    exact = 2 + 2 * light if norm is Norm.L1 else math.sqrt(2 + 4 * light * light)
+    return Sensitivity(exact * _CONVERSION, norm)
 
 
 def _summation_error(records: int, *, further: int = 0) -> float:

@@ -26,6 +26,7 @@ from copriv.losses.moments import moment_count, pack_moments, pack_second_moment
 from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.records import Records
+from copriv.losses.validation import LIGHT, LabelGrid
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, calibrate_share, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -34,8 +35,10 @@ from copriv.privacy.sensitivity import (
     Sensitivity,
     of_average_gradient,
     of_average_value,
+    of_counts,
     of_moments,
     of_second_moments,
+    of_square_sums,
 )
 from copriv.privacy.weakness import weakness
 from copriv.protocol.meeting import Hello
@@ -333,7 +336,7 @@ class _Question:
 
 def _further_questions(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[_Question, ...]:
     """Every other kind of question that the terms allow; a new kind is one more entry."""
-    makers = (_evaluation,)
+    makers = (_evaluation, _validation)
     found = (make(terms, objective, records, norm) for make in makers)
     return tuple(question for question in found if question is not None)
 
@@ -347,7 +350,9 @@ def _promise_part(question: _Question, guarantee: Guarantee, accountant: Account
         accountant=accountant,
         portion=question.portion,
     )
-    return QueryBudget(question.kind, question.bound, question.sensitivity, calibration, question.exact)
+    return QueryBudget(
+        question.kind, question.bound, question.sensitivity, calibration, question.exact, numbers=question.numbers
+    )
 
 
 def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) -> _Question | None:
@@ -363,6 +368,23 @@ def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) ->
         bound=bound,
         sensitivity=of_average_value(bound=bound, records=records, norm=norm),
         exact=partial(_bounded_loss, objective.loss, bound),
+    )
+
+
+def _validation(terms: Terms, _objective: Objective, _records: int, norm: Norm) -> _Question | None:
+    """What held-back records say of a model: counts by bin and label, or sums of squares within bounds."""
+    if terms.validations == 0:
+        return None
+    grid = terms.grid()
+    counts = isinstance(grid, LabelGrid)
+    return _Question(
+        kind="validation",
+        portion=Fraction(str(terms.validation_share)),
+        answers=terms.validations,
+        numbers=grid.numbers,
+        bound=1.0,
+        sensitivity=of_counts(norm) if counts else of_square_sums(light=LIGHT, norm=norm),
+        exact=grid.exact,
     )
 
 

@@ -28,18 +28,18 @@ Reason = Literal[
     "failed",
     "garbage",
 ]
-Kind = Literal["gradient", "moments", "loss", "second_moments"]
+Kind = Literal["gradient", "moments", "loss", "second_moments", "validation"]
 
 LONGEST_TEXT = 500
 
 
 class Query(msgspec.Struct, frozen=True, tag="query"):
-    """The learner asks an owner for its average gradient or loss at θ, or for moments; its id makes repeating free.
+    """The learner asks an owner for its average gradient or loss at θ, for moments, or for a validation.
 
-    The receipt is the newest one that the learner holds from this owner. The share is the per cent of the training
-    budget that the learner has chosen from the menu of the terms; 0 where there is none. `before` is the level at which
-    this owner has answered the same question already: the answer is then at the level of both together, takes the place
-    of the former, and costs the difference.
+    The id makes repeating free. The receipt is the newest one that the learner holds from this owner. The share is the
+    per cent of the training budget that the learner has chosen from the menu of the terms; 0 where there is none.
+    `before` is the level at which this owner has answered the same question already: the answer is then at the level of
+    both together, takes the place of the former, and costs the difference.
     """
 
     id: str

@@ -27,7 +27,8 @@ class QueryBudget:
     `bound` is the most that one record may count: the clip of a gradient, the bound of a loss, the length of a row.
     What `exact` returns is to be sealed at once by whoever calls. `share` is the per cent of the training budget that
     an answer may cost; 0 without a menu. `before` is the level that the same question was answered at already; the
-    noise is then that of both together, and the price the difference.
+    noise is then that of both together, and the price the difference. `numbers` is how many an answer of a further
+    question has; 0 where the kind says it.
     """
 
     kind: Kind
@@ -37,6 +38,7 @@ class QueryBudget:
     exact: Exact = field(repr=False, compare=False)
     share: int = 0
     before: int = 0
+    numbers: int = 0
 
     @property
     def allowance(self) -> Amount:

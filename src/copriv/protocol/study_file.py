@@ -24,6 +24,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "learning": ("rule", "asks", "mechanisms", "horizon", "step", "central"),
     "meetings": ("meeting", "clock"),
     "evaluation": ("evaluations", "evaluation_share", "loss_bound"),
+    "validation": ("held_back", "validations", "validation_share", "validation_grid"),
 }
 _HEADER = """# The terms of a copriv study. Learner and owners hold the same file; its hash travels with every message.
 # Unit of privacy: {unit}. Adjacency: replace one. Every owner promises its own epsilon; the one here is asked for.

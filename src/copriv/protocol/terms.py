@@ -17,7 +17,9 @@ import msgspec
 from copriv.errors import BadInput
 from copriv.losses.choose import choose, is_known, loss_names
 from copriv.losses.objective import Objective
+from copriv.losses.validation import Grid, grid_of, shape_for
 from copriv.privacy.guarantee import UNITS
+from copriv.protocol.beside_training import VALIDATION, require_evaluation, require_validation
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 from copriv.protocol.unit import PersonUnit
@@ -49,6 +51,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "evaluations": (0, 10**6),
     "evaluation_share": (0, 1 - 1e-9),
     "loss_bound": (0, 1e12),
+    "held_back": (0, 0.9),
+    "validations": (0, 10**6),
+    "validation_share": (0, 1 - 1e-9),
     "records": (0, 10**12),
     "public_rows": (0, 10**12),
     "rows_cap": (0, 10**6),
@@ -87,7 +92,7 @@ _MEANT: Mapping[str, _Meant] = {
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
 # What terms of earlier versions did not have, left out where it is empty: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "person", "rows_cap", "weigh"))
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "person", "rows_cap", "weigh", *VALIDATION))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +121,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         evaluations: how often an owner may be asked for its average loss.
         evaluation_share: the part of every owner's budget that is set aside for that.
         loss_bound: the most that one record's loss may count in an evaluation.
+        held_back: the share of every owner's records that is kept from training, to validate on.
+        validations: how often an owner may be asked what these say of a model.
+        validation_share: the part of every owner's budget that is set aside for that.
+        validation_grid: what they are counted by: edges of bins of margins; or centre, width and largest residual.
         records: how many records each owner is expected to have; 0 if that is not said.
         learner: who asks, as people call it; empty if not named.
         public_rows: how many public rows the terms were drafted from.
@@ -170,6 +179,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     person: str = ""
     rows_cap: int = 0
     weigh: str = ""
+    held_back: float = 0.0
+    validations: int = 0
+    validation_share: float = 0.0
+    validation_grid: tuple[float, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -186,10 +199,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         if self.loss == "huber":
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
-        _require_evaluation(self)
+        require_evaluation(self)
         _require_menu(self)
         _require_unit(self)
         _require_loss(self.loss)
+        require_validation(self)
 
     @property
     def public(self) -> PublicRows:
@@ -199,6 +213,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def objective(self) -> Objective:
         """The fitness that these terms describe."""
         return Objective(choose(self.loss, self.threshold), self.regularization, self.limit)
+
+    def grid(self) -> Grid:
+        """What held-back records are counted by."""
+        return grid_of(shape_for(self.loss), self.validation_grid)
 
     def suits(self, delta: float) -> bool:
         """Whether a guarantee with this δ has the kind of noise that the rule counts on.
@@ -361,17 +379,4 @@ def _require_unit(terms: Terms) -> None:
             remedy="of a person give person (a column), rows_cap (at least 1) and weigh (person or row); of a record, "
             "none of them",
             value=terms.unit,
-        )
-
-
-def _require_evaluation(terms: Terms) -> None:
-    """Evaluations are either forbidden altogether, or have a share of the budget and a bound."""
-    if terms.evaluations == 0 and terms.evaluation_share == 0:
-        return
-    if terms.evaluations < 1 or not 0 < terms.evaluation_share < 1 or not 0 < terms.loss_bound < float("inf"):
-        raise BadInput(
-            f"{terms.evaluations} evaluations with {terms.evaluation_share:g} of the budget and a loss bound of "
-            f"{terms.loss_bound:g}",
-            remedy="give at least 1 evaluation, a share between 0 and 1 and a finite bound above 0, or none of them",
-            value=terms.evaluations,
         )

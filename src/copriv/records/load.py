@@ -46,10 +46,11 @@ Choose = Callable[[PublicRows, Sequence[tuple[str, int]]], FeatureSpec]
 
 @dataclass(frozen=True, slots=True)
 class OwnerSample:
-    """One owner's records, reduced to numbers."""
+    """One owner's records, reduced to numbers: those that train, and those held back from it, if any are."""
 
     name: str
     sample: Sample
+    held_back: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)

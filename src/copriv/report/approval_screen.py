@@ -142,6 +142,11 @@ def _what(part: QueryBudget, commitment: Commitment, parameters: int) -> str:
         )
     if part.kind == "loss":
         return f"a noisy average loss, 1 number; a {commitment.unit}'s loss counts at most {part.bound:g}"
+    if part.kind == "validation":
+        return (
+            f"noisy counts of records that are held back from training, {part.numbers} numbers that say how well a "
+            "model predicts them; a record counts once"
+        )
     return (
         f"a noisy average gradient, {parameters:,} numbers; a {commitment.unit}'s gradient is at most {part.bound:g} "
         f"long ({norm})"

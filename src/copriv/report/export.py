@@ -32,6 +32,8 @@ _WHY_NOT: Mapping[str, str] = {
     "roster.json": "it is for resuming only",
     "start.json": "it says how the run was started on this machine, for resuming only",
     "ledgers": "ledgers stay with their owners",
+    "dossier.html": "it belongs to the files as they are here; `copriv dossier PLACE` makes one of a run",
+    "dossier.json": "it belongs to the files as they are here; `copriv dossier PLACE` makes one of a run",
 }
 FOLDER = "folder"
 _UNKNOWN = "it is no part of a run"

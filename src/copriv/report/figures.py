@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 
 from copriv.forecast.foresight import Foreseen
+from copriv.losses.metrics import Metrics
+from copriv.losses.sample import Sample
 from copriv.owner.owner import account_of, study_of
 from copriv.planning.few_rows import about_few_rows
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.protocol.commitment import weakest
+from copriv.protocol.messages import Kind
+from copriv.records.quality import metrics_of_model
 from copriv.report.menu import MenuStated, state_menu
 from copriv.rules.paper import rho_from_step
 from copriv.runtime.local_dataset import DatasetSpending
@@ -20,9 +24,12 @@ from copriv.runtime.local_quality import Quality
 from copriv.runtime.local_run import LocalRun
 
 NOT_PRIVATE = (
-    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public, quality and path are measured on the "
-    "records themselves: they are not differentially private and not meant to be passed on"
+    "relative_fitness, cost_of_privacy, fitness, best_fitness, alone, public, quality, held_back and path are measured "
+    "on the records themselves: they are not differentially private and not meant to be passed on"
 )
+
+# Kinds of questions that are paid for beside training.
+_BESIDE: tuple[Kind, ...] = ("loss", "validation")
 
 
 class GuaranteeShown(msgspec.Struct):
@@ -116,6 +123,7 @@ class Figures(msgspec.Struct):
     foreseen: list[Foreseen] = []
     quality: Quality | None = None
     budgets: list[Budget] = []
+    held_back: Metrics | None = None
 
 
 def _weakest_promise(run: LocalRun, spent: list[Spending]) -> GuaranteeShown:
@@ -176,7 +184,12 @@ def _notices(run: LocalRun) -> list[str]:
 def _seen(run: LocalRun) -> dict[str, Any]:
     """Where ψ was predicted to lie, if public rows fit and if they do not; what answers, models and ledgers tell."""
     candidate, watched = run.study.candidate, run.watch.foreseen
-    told: dict[str, Any] = {"foreseen": watched, "quality": run.quality, "budgets": budgets(run)}
+    told: dict[str, Any] = {
+        "foreseen": watched,
+        "quality": run.quality,
+        "budgets": budgets(run),
+        "held_back": _held_back(run),
+    }
     if candidate is None or math.isnan(candidate.relative_fitness):
         return told
     ahead = candidate.forecast
@@ -190,6 +203,14 @@ def _public(run: LocalRun) -> Public | None:
     return Public(run.intake.public.records, run.findings.public)
 
 
+def _held_back(run: LocalRun) -> Metrics | None:
+    """The joint model on the records that did not train, exactly; not private."""
+    held_back = [owner.held_back for owner in run.intake.owners if owner.held_back is not None]
+    if not held_back:
+        return None
+    return metrics_of_model(run.intake.dictionary.target, Sample.join(held_back), run.model)
+
+
 def spending(run: LocalRun) -> list[Spending]:
     """What each owner's ledger says."""
     entries = []
@@ -197,7 +218,8 @@ def spending(run: LocalRun) -> list[Spending]:
         book, calibration = ledger.state(), commitment.calibration
         digest = run.study.terms.digest()
         training = book.spent_by(digest)
-        spent = training + book.spent_by(account_of(digest, "loss"))
+        beside = (account_of(digest, kind) for kind in _BESIDE)
+        spent = training + sum(map(book.spent_by, beside))
         menu = state_menu(commitment, run.watch.asked.get(owner.name, []))
         given = sum(choice.answers for choice in menu) if menu else training // calibration.charge.nano
         entries.append(

@@ -64,6 +64,8 @@ def _everybody(figures: Figures) -> Tabled | None:
         return None
     words, same = baseline(quality.joint)
     rows: list[tuple[str, ...]] = [("joint, private", *cells(quality.joint))]
+    if figures.held_back is not None:
+        rows.append(("joint, private, on records held back from training", *cells(figures.held_back)))
     if quality.public is not None:
         rows.append(("public rows only", *cells(quality.public)))
     rows += [("pooled, no privacy", *cells(quality.pooled)), (words, *same)]

@@ -18,6 +18,7 @@ _NAMES = {
     "moments": "average moments",
     "second_moments": "average second moments",
     "loss": "average loss",
+    "validation": "validation",
 }
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from copriv.forecast.foresight import Foreseen
+from copriv.learner.validation import Validation
 from copriv.planning.expected_quality import ExpectedQuality
 from copriv.report.timeline import Timeline
 
@@ -66,6 +67,7 @@ class ReportFacts(msgspec.Struct, kw_only=True):
         foreseen: what was expected on the way, from the answers.
         quality: figures to be expected on new records.
         evaluation: what owners were paid to tell of their average loss.
+        validation: what they were paid to tell of records that were held back from training.
         converging: how the model came to rest.
         timeline: who answered when.
         refused: why meetings came to nothing, and how often.
@@ -80,6 +82,7 @@ class ReportFacts(msgspec.Struct, kw_only=True):
     foreseen: list[Foreseen] = []
     quality: ExpectedQuality | None = None
     evaluation: Judged | None = None
+    validation: Validation | None = None
     converging: Converging | None = None
     refused: dict[str, int] = {}
     few_rows: str | None = None

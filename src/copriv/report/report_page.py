@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from copriv.learner.validation import Validation
 from copriv.losses.metrics import Metrics
 from copriv.protocol.text import plain
 from copriv.report.in_words import feature_words, loss_words, reason_words, rule_words, target_words
@@ -23,6 +26,7 @@ from copriv.report.sentence import is_enough, many
 from copriv.report.statement import Statement
 from copriv.report.svg import Axes, Interval, Line, columns_picture, interval_picture, line_picture, rows_picture
 from copriv.report.timeline import Timeline
+from copriv.report.validation_table import MEANING, owner_cells, price_words, validation_cells
 from copriv.runtime.local_origin import LEARNER
 
 _NO_QUALITY = (
@@ -161,8 +165,10 @@ def _settings(run: Passable) -> str:
 def _quality(facts: ReportFacts) -> dict[str, Any]:
     """Expected figures, and what owners were paid to tell."""
     told, judged = facts.quality, facts.evaluation
+    if facts.validation is not None:
+        return _quality(msgspec.structs.replace(facts, validation=None)) | _validation(facts.validation)
     page: dict[str, Any] = {"quality": None, "quality_words": _QUALITY, "no_quality": _NO_QUALITY}
-    page |= {"evaluation": None, "quality_note": None}
+    page |= {"evaluation": None, "quality_note": None, "validation": None}
     if judged is not None:
         page["evaluation"] = (
             f"Owners were paid to tell their average loss behind noise: {judged.average_loss:.5f} ± "
@@ -186,6 +192,14 @@ def _quality(facts: ReportFacts) -> dict[str, Any]:
         page["quality_note"] = _PUBLIC_IS_ENOUGH
     caption = "To be expected on new records" + ("" if told.warning is None else f"; beware: {told.warning}")
     return page | {"quality": Tabled(caption, ("model", *headings(told.public)), rows, first=told.joint is not None)}
+
+
+def _validation(found: Validation) -> dict[str, Any]:
+    """What owners were paid to tell of records that were held back."""
+    headings = ("figure", "value", "population, 95 %", "held-back records, 95 %")
+    everybody = Tabled("On held-back records of all owners", headings, validation_cells(found))
+    by_owner = Tabled("Of each owner alone, with intervals for its population", *owner_cells(found))
+    return {"validation": (everybody, by_owner), "validation_words": f"{MEANING} {price_words(found)}"}
 
 
 def _row(name: str, metrics: Metrics | None) -> list[tuple[str, ...]]:

@@ -27,6 +27,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
         ("bounds", _bounds(study.terms)),
         *([("menu", _menu(study.terms))] if study.terms.shares else []),
         *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
+        *([("validations", _validations(study.terms))] if study.terms.validations else []),
     ]
 
 
@@ -90,6 +91,13 @@ def _menu(terms: Terms) -> str:
         f"the learner chooses of each question what it is for ({kinds}) and which share of your training budget it "
         f"takes ({shares} %), as answers come; you alone derive the noise from that"
         + (f"; {MADE_FINER}" if terms.delta == 0 else "")
+    )
+
+
+def _validations(terms: Terms) -> str:
+    return (
+        f"{terms.validations} of how well the model predicts {terms.held_back:g} of your records, which do not train, "
+        f"with {terms.validation_share:g} of your budget"
     )
 
 

@@ -14,6 +14,7 @@ from copriv.forecast.one_step import Unshrunk
 from copriv.learner.checkpoint import Entry, Expelled
 from copriv.learner.evaluation import Evaluation
 from copriv.learner.roster import Roster
+from copriv.learner.validation import Validation
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import Dictionary
@@ -43,6 +44,7 @@ class JointRun:
     unshrunk: Unshrunk = "this run was not asked for coefficients that are not drawn towards the public rows"
     predicted: float | None = None
     foreseen: tuple[Foreseen, ...] = ()
+    validation: Validation | None = None
 
     @property
     def terms(self) -> Terms:

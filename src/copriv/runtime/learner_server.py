@@ -17,18 +17,21 @@ from copriv.errors import BadInput, CoprivError
 from copriv.forecast.model_errors import model_errors
 from copriv.forecast.one_step import unshrunk
 from copriv.learner.admission import most_records, objection
-from copriv.learner.checkpoint import Checkpoint, Expelled
+from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.evaluation import combine
 from copriv.learner.public_rows import read_sample
 from copriv.learner.receipt_store import ReceiptStore
 from copriv.learner.roster import Roster
+from copriv.losses.sample import Sample
 from copriv.owner.registry_store import default_folder
 from copriv.protocol.commitment import commitment_of
 from copriv.protocol.meeting import Hello
-from copriv.protocol.messages import Answer
 from copriv.protocol.terms import Terms
+from copriv.records.dictionary import Dictionary
+from copriv.records.target import Target
 from copriv.runtime.events import Done, Note, Progress
 from copriv.runtime.learner_board import Board, lock_of
+from copriv.runtime.learner_ending import Ending, add_up
 from copriv.runtime.learner_evaluation import Evaluator
 from copriv.runtime.learner_outcome import Archive, JointRun, Written
 from copriv.runtime.learner_training import Trained, Trainer
@@ -144,9 +147,7 @@ class Job:
 
     def train(self, roster: Roster, trace: Trace | None) -> Trained:
         """Meet owner after owner, from and to the checkpoint."""
-        path = self.quarters.folder / "public.npz"
-        public = read_sample(path.read_bytes()) if path.is_file() else None
-        checkpoint = self._checkpoint(roster)
+        checkpoint, public = self._checkpoint(roster), self._public()
         return Trainer(self.terms, self.company, self.tell, checkpoint, roster, public, trace, self.receipts).run()
 
     def _checkpoint(self, roster: Roster) -> Checkpoint:
@@ -162,23 +163,26 @@ class Job:
     def finish(self, trained: Trained, started: float, archive: Archive[Written]) -> Written:
         """Evaluate if the terms allow it, have the run written, and give everybody the model."""
         model = trained.learning.rule.model(trained.position.state)
-        answers, caught = self._evaluate(trained, tuple(model.tolist()))
+        ending = Ending(self._evaluator(), self.terms, self._public(), self._target())
+        answers, caught = ending.evaluate(trained, tuple(model.tolist()))
+        validation, paid, liars = ending.validate(trained, model, {out.owner for out in caught})
         sizes = {hello.owner: hello.records for hello in trained.roster.owners}
         predicted, foreseen = in_the_end(trained.learning.rule, trained.position.state)
         run = JointRun(
             study=self.quarters.study(),
             roster=trained.roster,
-            expelled=(*trained.expelled, *caught),
+            expelled=(*trained.expelled, *caught, *liars),
             log=trained.checkpoint.log(),
             model=model,
             evaluation=combine(answers, sizes) if answers else None,
-            evaluated={answer.owner: answer.release.nano for answer in answers},
+            evaluated=add_up([{answer.owner: answer.release.nano for answer in answers}, paid]),
             seconds=round(time.perf_counter() - started, 3),
             folder=self.folder,
             errors=model_errors(trained.learning.rule, trained.position.state, None),
             unshrunk=unshrunk(trained.learning.rule, trained.position.state),
             predicted=predicted,
             foreseen=foreseen,
+            validation=validation,
         )
         trained.checkpoint.close()
         report = archive.write(run)
@@ -186,10 +190,15 @@ class Job:
         self.tell(Done(len(run.meetings()), len(run.refusals()), str(self.folder)))
         return report
 
-    def _evaluate(self, trained: Trained, model: tuple[float, ...]) -> tuple[list[Answer], list[Expelled]]:
-        if self.terms.evaluations == 0:
-            return [], []
-        return Evaluator(self.company, self.quarters.admits, self.receipts, self.tell).ask(trained, model)
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.company, self.quarters.admits, self.receipts, self.tell)
+
+    def _public(self) -> Sample | None:
+        path = self.quarters.folder / "public.npz"
+        return read_sample(path.read_bytes()) if path.is_file() else None
+
+    def _target(self) -> Target:
+        return Dictionary.from_study(self.quarters.study().dictionary).target
 
     def hand_out(self, roster: Roster, seconds: float, archive: Archive[Written]) -> Written:
         """The study is finished: give its model to owners that were not there at the end."""

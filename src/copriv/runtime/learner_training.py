@@ -166,7 +166,10 @@ class Trainer:
     def _learning(self, left: Roster) -> Session[Any]:
         demands = {
             hello.owner: demands_of(
-                commitment_of(hello, self.terms).parts, parameters=self.terms.parameters, records=hello.records
+                commitment_of(hello, self.terms).parts,
+                parameters=self.terms.parameters,
+                records=hello.records,
+                held_back=self.terms.held_back,
             )
             for hello in left.owners
         }

@@ -45,7 +45,7 @@ def assemble(intake: Intake, study: TrainingPlan, *, noise: Noise, seed: int, ma
     """Owners with secure noise on their records; or, for a simulation, with seeded noise or none."""
     names = tuple(owner.name for owner in intake.owners)
     committed = list(zip(intake.owners, study.commitments, strict=True))
-    responders = [_responder(owner.sample, commitment, noise, seed, owner.name) for owner, commitment in committed]
+    responders = [_responder(owner, commitment, noise, seed) for owner, commitment in committed]
     ledgers = tuple(make_ledger(owner, commitment) for owner, commitment in committed)
     owners = [
         Owner(owner.name, study.terms, commitment, responder, ledger)
@@ -54,12 +54,13 @@ def assemble(intake: Intake, study: TrainingPlan, *, noise: Noise, seed: int, ma
     return Consortium(names, ledgers, InProcessTransport(owners))
 
 
-def _responder(sample: Sample, commitment: Commitment, noise: Noise, seed: int, name: str) -> Responder:
+def _responder(owner: OwnerSample, commitment: Commitment, noise: Noise, seed: int) -> Responder:
     if noise == "secure":
-        return PrivateResponder(sample, commitment)
+        return PrivateResponder(owner.sample, commitment, owner.held_back)
     if noise == "seeded":
-        return SimulatedResponder(sample, commitment, seeded(seed, f"noise of {name}"))
-    return SilentResponder(sample, commitment)
+        stream = seeded(seed, f"noise of {owner.name}")
+        return SimulatedResponder(owner.sample, commitment, stream, owner.held_back)
+    return SilentResponder(owner.sample, commitment, owner.held_back)
 
 
 def run(

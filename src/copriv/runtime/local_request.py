@@ -64,6 +64,8 @@ class TrainRequest(Loading, frozen=True, kw_only=True):
         epsilon: one for all, one an owner (a list, or text with commas), or by the owner's name.
         epsilons: a file of them instead.
         given_rates: of the owners' clocks; or `rates`, a file of them.
+        validate: the part of every budget that validates the model on records that are held back; 0 for none.
+        held_back: the share of every owner's records that is.
         in_memory: whether the records are those of a table in memory, which nobody can read again later.
     """
 
@@ -92,6 +94,8 @@ class TrainRequest(Loading, frozen=True, kw_only=True):
     unrelated: bool = False
     out: Path | None = None
     in_memory: bool = False
+    validate: float = 0.0
+    held_back: float = 0.2
 
 
 def loading_of(request: Loading) -> Loading:

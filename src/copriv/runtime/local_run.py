@@ -21,6 +21,7 @@ from copriv.forecast.model_errors import Errors, model_errors
 from copriv.forecast.one_step import Unshrunk, unshrunk
 from copriv.learner.checkpoint import Checkpoint
 from copriv.learner.learner import Iteration
+from copriv.learner.validation import Validation
 from copriv.owner.ledger import Ledger
 from copriv.owner.own_models import Centres
 from copriv.owner.registry import Registry
@@ -43,6 +44,7 @@ from copriv.runtime.local_request import Person, Start, TrainRequest
 from copriv.runtime.local_rows import registered_seed
 from copriv.runtime.local_spec import check_request, make_spec
 from copriv.runtime.local_study import add_public_rows, open_study, settle
+from copriv.runtime.local_validation import hold_back, validate
 from copriv.runtime.oracle import Oracle
 from copriv.vectors import FloatArray
 
@@ -109,6 +111,7 @@ class LocalRun:
     dataset: DatasetSpending | None
     quality: Quality
     seconds: float
+    validation: Validation | None = None
 
     @property
     def noise(self) -> Noise:
@@ -202,12 +205,14 @@ def run_local(job: Job) -> LocalRun:
         watch, model = _train(job, consortium, study)
         samples = [owner.sample for owner in intake.owners]
         count = counting(job.tell, "comparing with training alone")
+        validation = validate(consortium, study, intake, model, _name_of(job))
         findings = measure(study.terms.objective(), samples, study, watch, model, count)
         quality = _judge(job, intake, study, findings, model)
         stack.pop_all()
     seconds = round(time.perf_counter() - started, 3)
     job.tell(Done(len(study.trace), len(watch.refusals), str(job.folder or "")))
-    return LocalRun(intake, study, consortium, watch, findings, model, job, origin, dataset, quality, seconds)
+    outcome = (watch, findings, model, job, origin, dataset, quality, seconds, validation)
+    return LocalRun(intake, study, consortium, *outcome)
 
 
 def _judge(job: Job, intake: Intake, study: TrainingPlan, findings: Findings, model: FloatArray) -> Quality:
@@ -243,10 +248,20 @@ def prepare(job: Job) -> tuple[Job, Intake, TrainingPlan]:
     tell_reading(job.request, intake, job.tell)
     settled = settle_public_rows(job.request, job.sources, intake)
     features = settled_features(job.request, intake)
+    intake = hold_back(intake, job.request, _agreed_share(job.request))
     job = replace(job, request=msgspec.structs.replace(job.request, public_rows=settled, features=features))
     intake, study = _plan(job, intake)
     job.tell(Note(_describe(study)))
     return job, intake, study
+
+
+def _agreed_share(request: TrainRequest) -> float | None:
+    """The share of records that agreed terms hold back."""
+    return None if request.study is None else open_study(request.study).terms.held_back
+
+
+def _name_of(job: Job) -> str:
+    return "simulation" if job.noise != "secure" else _run_of(job.require_folder())
 
 
 def _plan(job: Job, intake: Intake) -> tuple[Intake, TrainingPlan]:

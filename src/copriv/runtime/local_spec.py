@@ -8,7 +8,8 @@ from pathlib import Path
 
 from copriv.errors import BadInput
 from copriv.losses.choose import choose
-from copriv.planning.training_spec import TrainingSpec
+from copriv.losses.validation import shape_for
+from copriv.planning.training_spec import TrainingSpec, require_validation
 from copriv.privacy.guarantee import Guarantee
 from copriv.records.load import Intake
 from copriv.rules.paper import CentralStep
@@ -46,6 +47,8 @@ def spec_for(request: TrainRequest, names: Sequence[str]) -> TrainingSpec:
         limit=request.box,
         rates=_rates(request, names),
         accountant=request.accountant,
+        validate=request.validate,
+        held_back=request.held_back,
         trace=None if request.schedule is None else read_trace(request.schedule),
     )
 
@@ -59,6 +62,9 @@ def check_request(request: TrainRequest) -> None:
     if request.rule != "auto":
         resolve(request.rule)
     choose(request.loss, request.huber_threshold)
+    require_validation(request.validate, request.held_back)
+    if request.validate:
+        shape_for(request.loss)
 
 
 def rule_of(request: TrainRequest) -> str:

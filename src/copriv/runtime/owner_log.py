@@ -24,7 +24,7 @@ from copriv.runtime.network_events import Replied, TellNetwork
 
 _SECONDS_BETWEEN_NOTES = 1.0
 _LONGEST_WORDS = 1000
-_KINDS: tuple[Kind, ...] = ("gradient", "moments", "loss")
+_KINDS: tuple[Kind, ...] = ("gradient", "moments", "loss", "validation")
 
 
 def now() -> str:

@@ -19,7 +19,7 @@ from copriv.runtime.owner_request import expiries_of
 from copriv.runtime.prometheus import Metric, Sample, as_text
 from copriv.transport.expiry import Expiry
 
-_KINDS: tuple[Kind, ...] = ("gradient", "moments", "loss")
+_KINDS: tuple[Kind, ...] = ("gradient", "moments", "loss", "validation")
 _DAY = 86_400
 
 

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from copriv.losses.sample import Sample
+from copriv.owner.responder import records_for
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.levels import simulate_levels
 from copriv.protocol.commitment import Commitment
@@ -20,8 +21,15 @@ from copriv.vectors import FloatArray
 class SimulatedResponder:
     """Seeded noise of the promised scale: reproducible, and for that reason no protection."""
 
-    def __init__(self, sample: Sample, commitment: Commitment, generator: np.random.Generator) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        commitment: Commitment,
+        generator: np.random.Generator,
+        held_back: Sample | None = None,
+    ) -> None:
         self._sample = sample
+        self._held_back = held_back
         self._promise = commitment
         self._generator = generator
 
@@ -29,7 +37,7 @@ class SimulatedResponder:
         """The exact answer with seeded noise."""
         part = self._promise.part(kind, share)
         return part.calibration.mechanism.simulate_noise(
-            SimulatedVector(part.exact(self._sample, theta)), self._generator
+            SimulatedVector(part.exact(records_for(kind, self._sample, self._held_back), theta)), self._generator
         )
 
     def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
@@ -42,13 +50,14 @@ class SimulatedResponder:
 class SilentResponder:
     """No noise at all, to tell what the algorithm does from what the noise does."""
 
-    def __init__(self, sample: Sample, commitment: Commitment) -> None:
+    def __init__(self, sample: Sample, commitment: Commitment, held_back: Sample | None = None) -> None:
         self._sample = sample
+        self._held_back = held_back
         self._promise = commitment
 
     def respond(self, theta: FloatArray, kind: Kind = "gradient", share: int = 0) -> FloatArray:
         """The exact answer itself."""
-        return self._promise.part(kind, share).exact(self._sample, theta)
+        return self._promise.part(kind, share).exact(records_for(kind, self._sample, self._held_back), theta)
 
     def respond_levels(self, theta: FloatArray, levels: Sequence[QueryBudget]) -> Sequence[FloatArray]:
         """The exact answer itself, at every level."""

@@ -68,8 +68,9 @@ def _train(folder, table, answers):
         runs.append(run)
         return local_facts(run)
 
-    def responder(sample, commitment, _noise, _seed, name):
-        return _Replayed(answers, name, SimulatedResponder(sample, commitment, seeded(0, name)))
+    def responder(owner, commitment, _noise, _seed):
+        simulated = SimulatedResponder(owner.sample, commitment, seeded(0, owner.name))
+        return _Replayed(answers, owner.name, simulated)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COPRIV_REGISTRY", str(folder / "registry"))
