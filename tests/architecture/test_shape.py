@@ -37,6 +37,6 @@ def test_what_is_just_large_enough_is_not(text):
 
 
 def test_long_files_and_a_large_command_line_are_found():
-    found = violations([], {"rules/long.py": 401, "rules/short.py": 400, "cli/one.py": 400, "cli/two.py": 1901})
+    found = violations([], {"rules/long.py": 401, "rules/short.py": 400, "cli/one.py": 400, "cli/two.py": 2401})
     assert {each.where for each in found} == {"rules/long.py", "cli/two.py", "cli"}
     assert violations([], {"cli/one.py": 400}) == []

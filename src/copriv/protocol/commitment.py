@@ -12,21 +12,17 @@ budget: an owner answers as long as the shares that were asked for fit into it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-
 from copriv.errors import BadInput
 from copriv.losses.loss import Loss
 from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, second_moment_count
 from copriv.losses.objective import Objective
-from copriv.losses.passes import bounded_average_value, clipped_average_gradient
+from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.records import Records
-from copriv.losses.validation import LIGHT, LabelGrid
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, calibrate_share, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -34,16 +30,14 @@ from copriv.privacy.sensitivity import (
     RECORD_ROUNDING,
     Sensitivity,
     of_average_gradient,
-    of_average_value,
-    of_counts,
     of_moments,
     of_second_moments,
-    of_square_sums,
 )
 from copriv.privacy.weakness import weakness
+from copriv.protocol.further_questions import FurtherQuestion, further_questions, promise_part
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
-from copriv.protocol.query_budget import Exact, QueryBudget, find_part
+from copriv.protocol.query_budget import QueryBudget, find_part
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
 
@@ -167,7 +161,7 @@ def make_commitment(
     main = terms.kind
     clip, sensitivity, numbers = (_moments if main == "moments" else _gradients)(terms, objective, records, norm)
     cap = terms.rows_cap
-    further = _further_questions(terms, objective, records, norm)
+    further = further_questions(terms, objective, records, norm)
     calibration = calibrate(
         guarantee,
         answers=1 if terms.shares else answers,
@@ -176,7 +170,7 @@ def make_commitment(
         accountant=accountant,
         portion=_portion_of_training(further),
     )
-    parts = tuple(_promise_part(question, guarantee, accountant) for question in further)
+    parts = tuple(promise_part(question, guarantee, accountant) for question in further)
     bounds = (objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity)
     if not terms.shares:
         return Commitment(*bounds, calibration, parts, main, rows_cap=cap)
@@ -222,7 +216,7 @@ def _expect_noise(
     """The clip, the deviation of the noise on one training answer, and that of second moments if they are asked for."""
     objective, norm = terms.objective(), mechanism_norm(guarantee)
     of_kind = _moments if terms.kind == "moments" else _gradients
-    portion = _portion_of_training(_further_questions(terms, objective, records, norm))
+    portion = _portion_of_training(further_questions(terms, objective, records, norm))
     clip, sensitivity, _ = of_kind(terms, objective, records, norm)
     noise_std = partial(
         expected_noise_std,
@@ -244,7 +238,7 @@ def calibrate_gradients(
     return calibrate(guarantee, answers=answers, sensitivity=sensitivity, parameters=parameters)
 
 
-def _portion_of_training(further: tuple[_Question, ...]) -> Fraction:
+def _portion_of_training(further: tuple[FurtherQuestion, ...]) -> Fraction:
     """What other kinds of questions leave."""
     return 1 - sum((question.portion for question in further), Fraction(0))
 
@@ -319,83 +313,6 @@ def _clipped_gradient(loss: Loss, clip: float, norm: Norm, records: Records, the
 
 def _second_moments(norm: Norm, records: Records, _theta: FloatArray) -> FloatArray:
     return pack_second_moments(records, norm)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A kind of question other than for gradients, with the portion of the budget that the terms set aside for it."""
-
-    kind: Kind
-    portion: Fraction
-    answers: int
-    numbers: int
-    bound: float
-    sensitivity: Sensitivity
-    exact: Exact
-
-
-def _further_questions(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[_Question, ...]:
-    """Every other kind of question that the terms allow; a new kind is one more entry."""
-    makers = (_evaluation, _validation)
-    found = (make(terms, objective, records, norm) for make in makers)
-    return tuple(question for question in found if question is not None)
-
-
-def _promise_part(question: _Question, guarantee: Guarantee, accountant: Accountant) -> QueryBudget:
-    calibration = calibrate(
-        guarantee,
-        answers=question.answers,
-        sensitivity=question.sensitivity,
-        parameters=question.numbers,
-        accountant=accountant,
-        portion=question.portion,
-    )
-    return QueryBudget(
-        question.kind, question.bound, question.sensitivity, calibration, question.exact, numbers=question.numbers
-    )
-
-
-def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) -> _Question | None:
-    """The average loss at a model, each record's bounded by the terms or by what the loss cannot exceed."""
-    if terms.evaluations == 0:
-        return None
-    bound = min(terms.loss_bound, _proven_loss_bound(terms, objective))
-    return _Question(
-        kind="loss",
-        portion=Fraction(str(terms.evaluation_share)),
-        answers=terms.evaluations,
-        numbers=1,
-        bound=bound,
-        sensitivity=of_average_value(bound=bound, records=records, norm=norm),
-        exact=partial(_bounded_loss, objective.loss, bound),
-    )
-
-
-def _validation(terms: Terms, _objective: Objective, _records: int, norm: Norm) -> _Question | None:
-    """What held-back records say of a model: counts by bin and label, or sums of squares within bounds."""
-    if terms.validations == 0:
-        return None
-    grid = terms.grid()
-    counts = isinstance(grid, LabelGrid)
-    return _Question(
-        kind="validation",
-        portion=Fraction(str(terms.validation_share)),
-        answers=terms.validations,
-        numbers=grid.numbers,
-        bound=1.0,
-        sensitivity=of_counts(norm) if counts else of_square_sums(light=LIGHT, norm=norm),
-        exact=grid.exact,
-    )
-
-
-def _proven_loss_bound(terms: Terms, objective: Objective) -> float:
-    """The largest loss of any record within the terms at any model in the box."""
-    margin = terms.limit * math.sqrt(terms.parameters) * terms.row_norm
-    return objective.loss.value_bound(margin, terms.target_bound)
-
-
-def _bounded_loss(loss: Loss, bound: float, records: Records, theta: FloatArray) -> FloatArray:
-    return np.array([bounded_average_value(loss, records, theta, bound)])
 
 
 def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:
