@@ -385,8 +385,7 @@ def measure(setup: Setup, life: Life, found: Plan, times: int) -> Measured:
     start, mixed = found_start(found), found.lifetime.combination(len(months))
     objective, last = found.terms.objective(), life.read[-1]
     combined = [
-        objective.project(mixed.start * start + sum(w * model for w, model in zip(mixed.weights, each, strict=True)))
-        for each in zip(*months, strict=True)
+        sum(w * model for w, model in zip(mixed.weights, each, strict=True)) for each in zip(*months, strict=True)
     ]
     everybody = newest_rows(life)
     return Measured(

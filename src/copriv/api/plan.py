@@ -17,7 +17,6 @@ from copriv.api.settings import require_known
 from copriv.api.tables import Table, as_path
 from copriv.errors import BadInput
 from copriv.learner.public_rows import public_rows_beside, write_sample
-from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import record_values
 from copriv.losses.sample import Sample
 from copriv.planning.candidate import Candidate
@@ -285,13 +284,8 @@ def carry_models(found: Plan, models: Sequence[Model]) -> Model:
                 value=model.target,
             )
     mixed = life.combination(len(models))
-    objective, public = found.terms.objective(), found.public
-    theta = mixed.start * minimise_freely(objective.loss, found.terms.regularization, public)
-    for weight, model in zip(mixed.weights, models, strict=True):
-        theta = theta + weight * np.asarray(model.file.theta)
+    theta = np.asarray(mixed.weights) @ np.asarray([model.file.theta for model in models])
     newest, most = models[-1].file, max(life.scenario.epsilons)
     promised = tuple(msgspec.structs.replace(each, epsilon=most) for each in newest.promised)
     none = CoefficientErrors(none="the model combines those of several months")
-    return Model(
-        msgspec.structs.replace(newest, theta=tuple(objective.project(theta).tolist()), promised=promised, errors=none)
-    )
+    return Model(msgspec.structs.replace(newest, theta=tuple(theta.tolist()), promised=promised, errors=none))

@@ -2,8 +2,7 @@
 
 Every month new records arrive as a block, and the model is trained again. A block is read in W retrainings, each at the
 W-th part of its lifetime budget, so that no record ever loses more than it. The model of a month combines those of all
-months so far, each weighed by how exact it should be: models are public once trained, so that costs no ε. Every one of
-them has leant on the public rows, which are told once only: what they say is taken out of all months but one.
+months so far, each weighed by how exact it should be: models are public once trained, so that costs no ε.
 """
 
 from __future__ import annotations
@@ -162,41 +161,38 @@ def in_window(scenario: Scenario, window: int, blocks: int) -> Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Models of several months as one.
+    """The weighted mean of several months' models.
 
     Args:
-        weights: of the models, the oldest first.
-        start: of the model of public rows alone; all weights add up to 1. Below 0, it takes out what it has told the
-            other models more than once.
+        weights: of the models, the oldest first; they add up to 1, and none is below 0.
         predicted: ψ to be expected, if months are alike.
     """
 
     weights: tuple[float, ...]
-    start: float
     predicted: float
 
 
 def combine(costs: Sequence[float], public: float, keep: float = 1.0) -> Combination:
-    """How models of several months are combined: by the inverse of ψ, with what public rows say counted once.
+    """The mean of several months' models, by the inverse of ψ; losses are convex, so it is no worse than their mean.
 
-    A month's model leans on the public one: it has the information of public rows, 1/public, and that of its answers,
-    1/ψ - 1/public. Together they have 1/public and that of all answers.
+    A month's model leans on the public one by the share c/public: that part of its error all months have in common, and
+    only the rest is averaged out.
 
     Args:
         costs: ψ to be expected of each month's model, the oldest first.
         public: ψ to be expected of the model of public rows alone.
         keep: the weight of a model falls to this part of itself every month.
 
-    >>> combine([0.1, 0.1], public=1e9).weights, combine([0.5], public=1.0).weights
-    ((0.5, 0.5), (1.0,))
+    >>> combine([0.1, 0.1], public=1e9)
+    Combination(weights=(0.5, 0.5), predicted=0.05)
     """
     newest = len(costs) - 1
-    told = [max(1 / cost - 1 / public, 0.0) for cost in costs]
-    kept = [keep ** (newest - month) for month in range(len(costs))]
-    total = 1 / public + sum(k * each for k, each in zip(kept, told, strict=True))
-    weights = tuple(k * (each + 1 / public) / total for k, each in zip(kept, told, strict=True))
-    spread = 1 / public + sum(k * k * each for k, each in zip(kept, told, strict=True))
-    return Combination(weights, 1 - sum(weights), spread / total**2)
+    raw = [keep ** (newest - month) / cost for month, cost in enumerate(costs)]
+    weights = tuple(each / sum(raw) for each in raw)
+    leaning = [min(cost / public, 1.0) for cost in costs]
+    own = sum(w * w * cost * (1 - lean) for w, cost, lean in zip(weights, costs, leaning, strict=True))
+    shared = public * sum(w * lean for w, lean in zip(weights, leaning, strict=True)) ** 2
+    return Combination(weights, own + shared)
 
 
 def _live(
