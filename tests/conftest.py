@@ -1,6 +1,7 @@
 """What all tests share: where the real data lies, and small problems made of chance."""
 
 import base64
+import functools
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 from matplotlib.figure import Figure
 
@@ -28,6 +30,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("copriv")
+
+# The parsers of all commands are built with every command: once is enough for all that are called in this process.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 def _data_folder():

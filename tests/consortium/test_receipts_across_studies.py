@@ -16,7 +16,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 
-PATIENCE = 90
+PATIENCE = 600
 
 
 class Machines:

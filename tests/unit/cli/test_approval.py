@@ -20,17 +20,26 @@ from copriv.records import lending_like
 COVERED_BEFORE = ("terms", "nano_epsilon", "delta", "answers")
 
 
-@pytest.fixture
-def home(copriv, tmp_path):
-    """An owner's folder with a promise of ε = 1, δ = 1e-6, approved."""
+@pytest.fixture(scope="module")
+def study(copriv_once, tmp_path_factory):
+    """A folder with public rows, a bank's table and a study."""
+    folder = tmp_path_factory.mktemp("study")
     for seed, name, rows in ((0, "public", 400), (1, "east", 200)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
-    drafted = copriv(
+        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
+    drafted = copriv_once(
+        folder,
         *("learner", "draft", "--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 200),
         *("--rule", "paper", "--horizon", 4, "--answers", 4, "--step", 0.1, "--clip", 1, "--features", 3),
         *("--learner", "The Institute", "--name", "loans 2026", "--delta", "1e-6"),
     )
     assert drafted.code == 0, drafted.err
+    return folder
+
+
+@pytest.fixture
+def home(study, copriv, tmp_path):
+    """An owner's folder with a promise of ε = 1, δ = 1e-6, approved."""
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     for command in (
         ("learner", "init", "study.toml"),
         ("learner", "invite", "east"),

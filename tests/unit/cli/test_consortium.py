@@ -1,7 +1,9 @@
 """`copriv learner` and `copriv owner`: what people type, what they are told, and what is never written by mistake."""
 
 import fcntl
+import functools
 import json
+import shutil
 import threading
 from collections import Counter
 
@@ -19,26 +21,29 @@ from copriv.runtime.rehearsal import free_port
 PAPER = ("--horizon", 30, "--answers", 30, "--step", 0.1, "--clip", 1)
 
 
+@pytest.fixture(scope="module")
+def draft(copriv_once, tmp_path_factory):
+    """Public rows, two banks' tables and a study, made once for each rule: their folder, and what was told."""
+
+    @functools.cache
+    def make(rule):
+        folder = tmp_path_factory.mktemp("draft")
+        for seed, name, rows in ((0, "public", 2000), (1, "east", 400), (2, "north", 300)):
+            lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
+        public = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 350)
+        outcome = copriv_once(folder, "learner", "draft", *public, *rule, "--evaluations", 1, "--json")
+        assert outcome.code == 0, outcome.err
+        return folder, outcome.out
+
+    return make
+
+
 @pytest.fixture
-def drafted(copriv, tmp_path, request):
+def drafted(draft, copriv, tmp_path, request):
     """Public rows, two banks' tables and a study of 30 meetings, or of another rule."""
-    for seed, name, rows in ((0, "public", 2000), (1, "east", 400), (2, "north", 300)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
-    arguments = ("--owners", 2, "--records", 350, *getattr(request, "param", PAPER))
-    outcome = copriv(
-        "learner",
-        "draft",
-        "--public",
-        "public.parquet",
-        "--target",
-        "int_rate",
-        *arguments,
-        "--evaluations",
-        1,
-        "--json",
-    )
-    assert outcome.code == 0, outcome.err
-    return json.loads(outcome.out)
+    folder, told = draft(getattr(request, "param", PAPER))
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return json.loads(told)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Keys stay home: request, approve, join, come back after months; what the learner can read holds no owner's key."""
 
 import json
+import shutil
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -20,14 +21,22 @@ from copriv.transport.learner_workspace import LearnerWorkspace
 NAMES = ("east", "north")
 
 
-@pytest.fixture
-def drafted(copriv, tmp_path):
-    """Public rows, two banks' tables, and a learner's folder without owners."""
+@pytest.fixture(scope="module")
+def study(copriv_once, tmp_path_factory):
+    """A folder with public rows, two banks' tables and a study."""
+    folder = tmp_path_factory.mktemp("study")
     for seed, name, rows in ((0, "public", 1000), (1, "east", 200), (2, "north", 150)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
+        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
     draft = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 150)
     paper = ("--horizon", 10, "--answers", 10, "--step", 0.1, "--clip", 1)
-    assert copriv("learner", "draft", *draft, *paper).code == 0
+    assert copriv_once(folder, "learner", "draft", *draft, *paper).code == 0
+    return folder
+
+
+@pytest.fixture
+def drafted(study, copriv, tmp_path):
+    """Public rows, two banks' tables, and a learner's folder without owners."""
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     assert copriv("learner", "init", "study.toml", "--port", free_port()).code == 0
 
 
