@@ -18,6 +18,7 @@ from copriv.owner.ledger_opening import begin, fingerprint_of_file
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
+from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.public_rows import PublicRows
 from copriv.runtime.events import silent
 from copriv.runtime.local_dataset import charge, check_payment
@@ -70,7 +71,7 @@ class OneFile:
         else:
             with Registry() as registry:
                 joining = settle_joining(registry, registry.lookup(data), self._word(registry), None, place)
-            joining.require_room(Guarantee(epsilon), "pld")
+            joining.choose_reading(Guarantee(epsilon), "pld", plain_terms())
             joining.take("bank", Guarantee(epsilon), "pld")
             place = joining.ledger
         self.homes.append((data, place))
@@ -171,7 +172,7 @@ class OneFile:
             )
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],
-                terms=SimpleNamespace(name="s", rule="averaged", kind="gradient", digest=lambda: "d"),
+                terms=SimpleNamespace(name="s", rule="averaged", kind="gradient", unit="record", digest=lambda: "d"),
             )
             payment = check_payment(registry, request, Sources(), study, Person("an officer"), None, silent)
             charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))

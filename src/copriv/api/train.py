@@ -136,7 +136,8 @@ class Run:
 
         >>> from copriv.api.data import read
         >>> table = {"x": [k % 20 / 10 for k in range(600)], "y": [3.0 + k * 7 % 20 / 5 for k in range(600)]}
-        >>> found = train(read(table, target="y", owners=2, features="all"), 10, simulate=True).inference()
+        >>> data = read(table, target="y", owners=2, features="all")
+        >>> found = train(data, 10, rule="newton", simulate=True, seed=1).inference()
         >>> found.to_polars()["name"].to_list(), found.none
         (['x', 'intercept'], None)
         """

@@ -154,7 +154,7 @@ def rate_metrics(predictions: FloatArray, truth: FloatArray, *, amounts: bool) -
     """How good expectations of counts are, or of amounts.
 
     >>> rate_metrics(np.array([1.0, 3.0]), np.array([0.0, 4.0]), amounts=False).words
-    'D² 0.523, deviance 1.301, RMSE 1, 2 expected for 2 observed'
+    'D² 0.585, deviance 1.151, RMSE 1, 2 expected for 2 observed'
     """
     unit = _amount_deviances if amounts else _count_deviances
     mean = float(truth.mean())

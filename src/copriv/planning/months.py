@@ -183,8 +183,9 @@ def combine(costs: Sequence[float], public: float, keep: float = 1.0) -> Combina
         public: ψ to be expected of the model of public rows alone.
         keep: the weight of a model falls to this part of itself every month.
 
-    >>> combine([0.1, 0.1], public=1e9)
-    Combination(weights=(0.5, 0.5), predicted=0.05)
+    >>> found = combine([0.1, 0.1], public=1e9)
+    >>> found.weights, round(found.predicted, 6)
+    ((0.5, 0.5), 0.05)
     """
     newest = len(costs) - 1
     raw = [keep ** (newest - month) / cost for month, cost in enumerate(costs)]

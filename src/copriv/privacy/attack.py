@@ -15,8 +15,8 @@ from copriv.errors import BadInput
 def most_power(epsilon: float, delta: float, false_alarms: float) -> float:
     """The most that an attacker's rate of hits can be.
 
-    >>> most_power(1.0, 0.0, 0.01), most_power(0.0, 0.0, 0.05)
-    (0.02718281828459045, 0.05)
+    >>> round(most_power(1.0, 0.0, 0.01), 6), most_power(0.0, 0.0, 0.05)
+    (0.027183, 0.05)
     """
     if not (epsilon >= 0 and 0 <= delta < 1 and 0 <= false_alarms <= 1):
         raise BadInput(

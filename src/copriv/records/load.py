@@ -317,7 +317,7 @@ def _settle_features(
         return wanted
     count, named = count_rows(table), _Named(plan.partition.column, rows.person)
     found = _Read(np.empty((0, 0)), np.empty(0), *named.blank(count))
-    for span, batch in read_batches(table, named.columns, lambda _done, _total: None):
+    for span, batch in read_batches(table, named.columns, lambda _done, _total: None) if named.columns else ():
         named.read(batch, found, span)
     kept, _ = keep_large(found.divide(plan.partition, private), plan.partition.min_records)
     return choose(rows, [(share.name, share.records) for share in kept])

@@ -10,7 +10,7 @@ from copriv.audit import odd_records
 from copriv.audit.hostile_studies import PLAIN
 from copriv.audit.raw_table import FEW, MORE_FORMATS, USUAL, Odd, write_table
 from copriv.audit.whole_reply import Case, compare_all
-from copriv.records import load_owner
+from copriv.records import block_files
 from copriv.records.table import open_table
 
 HOUSE = audited_house()
@@ -53,6 +53,6 @@ def test_a_reader_that_leaves_out_broken_lines_is_caught(monkeypatch):
         table = open_table(path, form, **options)
         return (table.filter(pl.any_horizontal(pl.all().is_not_null())),)
 
-    monkeypatch.setattr(load_owner, "open_tables", lenient)
+    monkeypatch.setattr(block_files, "open_tables", lenient)
     told = compare_all(replace(HOUSE), Case(PLAIN, "jsonl", JSON_LINES[:2]))
     assert all(seen.where is not None for _, seen in told)

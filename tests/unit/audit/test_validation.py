@@ -7,11 +7,10 @@ from copriv.api.audited_owner import audited_house
 from copriv.audit import odd_records
 from copriv.audit.hostile_studies import VALIDATED, VALIDATED_LABELS
 from copriv.audit.whole_reply import Case, compare_all
-from copriv.owner import workspace
+from copriv.owner import holding_back
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.sensitivity import Sensitivity
-from copriv.protocol import commitment
-from copriv.records import held_back as by_place
+from copriv.protocol import further_questions
 from copriv.records.held_back import Divided
 
 HOUSE = audited_house()
@@ -29,7 +28,7 @@ def test_owners_that_validate_pass(study):
 
 def test_a_twin_that_counts_a_change_of_one_is_caught(monkeypatch):
     """Replacing a record takes one count away and adds another: under replace-one that is two."""
-    monkeypatch.setattr(commitment, "of_counts", lambda norm: Sensitivity(1.0, norm))
+    monkeypatch.setattr(further_questions, "of_counts", lambda norm: Sensitivity(1.0, norm))
     assert "an exact answer moves further than declared" in told(HOUSE, VALIDATED_LABELS)
 
 
@@ -38,9 +37,9 @@ def test_a_twin_that_divides_by_content_is_caught(monkeypatch):
 
     def by_content(sample, _share, _key):
         chosen = sample.columns.sum(axis=0) > np.median(sample.columns.sum(axis=0)[:6])
-        return Divided(by_place._some(sample, ~chosen), by_place._some(sample, chosen))
+        return Divided(sample.take(np.flatnonzero(~chosen)), sample.take(np.flatnonzero(chosen)))
 
-    monkeypatch.setattr(workspace, "divide", by_content)
+    monkeypatch.setattr(holding_back, "divide", by_content)
     assert any(where is not None for where in told(HOUSE, VALIDATED_LABELS))
 
 

@@ -84,14 +84,14 @@ def _leaks(folder, figure):
 def test_what_does_not_belong_into_a_file_does_not_leave_with_it(copriv, train, tmp_path, monkeypatch):
     """The twin copies files by their name: whatever was put into them leaves."""
     fitness = train("--out", "run")["fitness"]
-    for name in ("model.json", "privacy.json", "report.json"):
+    for name in ("model.json", "privacy.json", "report.json", "inference.json"):
         path = tmp_path / "run" / name
         path.write_text(json.dumps(json.loads(path.read_text()) | {"fitness": fitness}))
     for name in ("privacy.html", "report.html"):
         (tmp_path / "run" / name).write_text(f"the fitness is {fitness}")
     assert copriv("export", "run", "handout").code == 0
     assert _leaks(tmp_path / "handout", fitness) == set()
-    for name in ("_model", "_statement", "_page", "_facts", "_report"):
+    for name in ("_model", "_statement", "_page", "_facts", "_report", "_inference"):
         monkeypatch.setattr(export, name, Path.read_bytes)
     assert copriv("export", "run", "twin").code == 0
     assert _leaks(tmp_path / "twin", fitness) == PASSED_ON - {"schedule.json"}

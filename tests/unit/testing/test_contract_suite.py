@@ -67,7 +67,7 @@ def test_a_broken_promise_is_told_in_words_and_by_the_exit_code(tmp_path, monkey
 def test_json(capfd):
     assert main(["outside_loss:LOSS", "--loss", "--json"]) == 0
     results = json.loads(capfd.readouterr().out)
-    assert len(results) == 9
+    assert len(results) == 10
     assert all(result["passed"] and result["promise"] for result in results)
 
 
