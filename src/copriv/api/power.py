@@ -14,7 +14,7 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
-from copriv.forecast.one_step import COVERED
+from copriv.forecast.one_step import COVERED, FLAT
 from copriv.planning.power import Ahead, ExpectedErrors, smallest, too_few_rows
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
@@ -162,6 +162,8 @@ def power(
 def _errors(known: PublicStudy, row: FloatArray, scenario: Scenario) -> ExpectedErrors:
     setting = choose(known.outline(scenario)).setting
     ahead = Ahead.of(setting, known.evidence.sample, known.evidence.model)
+    if ahead.sandwich.flat:
+        raise BadInput("there would be no interval", remedy=f"{FLAT}: leave some out with --skip", value="collinear")
     return ahead.errors(row[None], scenario.heterogeneity)[0]
 
 

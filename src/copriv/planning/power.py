@@ -99,9 +99,14 @@ class Ahead:
         noise = np.asarray(setting.noise_std) ** 2 / np.asarray(answers, dtype=np.float64)
         return cls(public, setting.terms.objective().loss, start, setting.clip, setting.norm, setting.records, noise)
 
+    @property
+    def sandwich(self) -> PublicSandwich:
+        """What public rows say of how records vary around the public model."""
+        return PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm)
+
     def errors(self, effects: FloatArray, heterogeneity: float = 0.0) -> list[ExpectedErrors]:
         """Of coefficients, each a row that models are multiplied by; κ says how much owners truly differ."""
-        sandwich = PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm)
+        sandwich = self.sandwich
         records = np.asarray(self.records, dtype=np.float64)
         weights = records / records.sum()
         along = effects @ sandwich.inverse

@@ -1,0 +1,37 @@
+"""Power is refused where no interval would hold, and names what is protected."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import copriv as cp
+from copriv.errors import BadInput
+
+WHO = cp.Scenario([2000] * 5, epsilon=1.0)
+
+
+def rows(count=400):
+    chance = np.random.default_rng(5)
+    age, dose = chance.normal(size=count), chance.normal(size=count)
+    return pl.DataFrame({"age": age, "dose": dose, "rate": age + dose + chance.normal(size=count)})
+
+
+def test_columns_that_public_rows_do_not_tell_apart_are_refused():
+    twice = rows().with_columns(again=pl.col("dose"))
+    with pytest.raises(BadInput, match="no interval") as refused:
+        cp.power(twice, WHO, target="rate", column="dose", effect=0.1)
+    assert "tell some columns apart" in refused.value.remedy
+    assert 0 < cp.power(rows(), WHO, target="rate", column="dose", effect=0.1).power < 1
+
+
+def test_losses_whose_intervals_were_not_measured_are_refused():
+    with pytest.raises(BadInput, match="no interval") as refused:
+        cp.power(rows(), WHO, target="rate", column="dose", effect=0.1, loss="huber")
+    assert "has not been measured" in refused.value.remedy
+
+
+def test_people_are_named():
+    some = rows().with_columns(person=pl.int_range(400) // 2)
+    found = cp.power(some, WHO, target="rate", column="dose", effect=0.1, person="person")
+    assert found.to_dict()["unit"].startswith("person")
+    assert "for any one person" in found.lines()[0]
