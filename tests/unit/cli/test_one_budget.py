@@ -3,15 +3,14 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.cli import person
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
-from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 
 QUICK = ("--target", "int_rate", "--rule", "statistics", "--features", "3")
@@ -20,7 +19,7 @@ QUICK = ("--target", "int_rate", "--rule", "statistics", "--features", "3")
 @pytest.fixture
 def loans(copriv, tmp_path):
     path = tmp_path / "loans.parquet"
-    frame = lending_like.generate(900, np.random.default_rng(4)).with_columns(pl.Series("bank", ["a", "b", "c"] * 300))
+    frame = narrow_loans(900, 4).with_columns(pl.Series("bank", ["a", "b", "c"] * 300))
     frame.write_parquet(path)
     return path
 
@@ -40,7 +39,7 @@ def train(copriv, loans):
 @pytest.fixture
 def invited(copriv, loans):
     """Invitations to three studies on such loans."""
-    lending_like.generate(900, np.random.default_rng(0)).write_parquet("public.parquet")
+    narrow_loans(900, 0).write_parquet("public.parquet")
     for name in ("one", "two", "three"):
         draft = ("--public", "public.parquet", "--owners", 2, "--records", 350, "--rule", "statistics", "--epsilon", 1)
         outcome = copriv("learner", "draft", *draft, "--target", "int_rate", "--name", name, "--out", f"{name}.toml")
@@ -107,7 +106,7 @@ def test_without_a_budget_spending_is_noted_and_a_budget_counts_it(train):
 
 
 def test_both_kinds_of_noise_add_up(train):
-    gaussian = ("--delta", "1e-6", "--accountant", "zcdp")
+    gaussian = ("--delta", "1e-6", "--accountant", "zcdp", "--features", "10")  # so many that δ pays
     assert _dataset(train())["delta"] == 0
     both = _dataset(train(*gaussian))
     assert both["delta"] == 1e-6
@@ -151,7 +150,7 @@ def test_rows_once_public_stay_public(train, loans, tmp_path):
         assert "divide the file as before: --public-rows 300" in refused.err
     pl.read_parquet(loans).head(500).write_csv(tmp_path / "offered.csv")
     pl.read_parquet(loans).tail(250).write_csv(tmp_path / "the public ones.csv")
-    others = lending_like.generate(900, np.random.default_rng(8)).with_columns(pl.lit("a").alias("bank"))
+    others = narrow_loans(900, 8).with_columns(pl.lit("a").alias("bank"))
     others.write_parquet(tmp_path / "others.parquet")
     refused = train(data="others.parquet", public=("--public", "offered.csv"))
     assert refused.code == 2
@@ -238,7 +237,7 @@ def test_a_later_version_inherits_what_was_spent(train, loans, tmp_path):
     assert train(data="later.csv").code == 2
     assert train().code == 2
     frame.head(300).write_csv(tmp_path / "part.csv")
-    lending_like.generate(400, np.random.default_rng(77)).write_parquet(tmp_path / "public.parquet")
+    narrow_loans(400, 77).write_parquet(tmp_path / "public.parquet")
     public = ("--public", "public.parquet")
     assert train("--version-of", ledger, data="part.csv", public=public, owners=("--owners", 2)).code == 2
     alone = _dataset(train("--unrelated", data="part.csv", public=public, owners=("--owners", 2)))
@@ -255,7 +254,7 @@ def test_a_person_is_asked(train, copriv, loans, tmp_path, monkeypatch):
         return next(words)
 
     monkeypatch.setattr(person, "asker", lambda _console: ask)
-    lending_like.generate(400, np.random.default_rng(77)).write_parquet(tmp_path / "public.parquet")
+    narrow_loans(400, 77).write_parquet(tmp_path / "public.parquet")
     refused = train(data="shuffled.csv", public=("--public", "public.parquet"))
     assert refused.code == 2
     assert len(asked) == 2
@@ -275,7 +274,7 @@ def test_nobody_is_asked_where_nobody_is(monkeypatch):
 
 def test_joining_declares_a_budget_where_there_was_none(train, join, copriv, loans, tmp_path):
     pl.read_parquet(loans).head(600).write_parquet(tmp_path / "private.parquet")
-    lending_like.generate(400, np.random.default_rng(77)).write_parquet(tmp_path / "rows.parquet")
+    narrow_loans(400, 77).write_parquet(tmp_path / "rows.parquet")
     run = {"data": "private.parquet", "public": ("--public", "rows.parquet")}
     ledger = _dataset(train("--epsilon", "2", **run))["ledger"]
     joined = join("one", data="private.parquet")

@@ -6,9 +6,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.dataset_ledger import Word, open_settled, settle
@@ -17,7 +17,6 @@ from copriv.owner.ledger_opening import begin, fingerprint_of_file
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
-from copriv.records import lending_like
 
 LEARN = ("--target", "int_rate", "--features", "3", "--public-rows", 300, "--owners", 3)
 
@@ -25,7 +24,7 @@ LEARN = ("--target", "int_rate", "--features", "3", "--public-rows", 300, "--own
 @pytest.fixture
 def loans(copriv, tmp_path):
     path = tmp_path / "loans.parquet"
-    lending_like.generate(900, np.random.default_rng(4)).write_parquet(path)
+    narrow_loans(900, 4).write_parquet(path)
     return path
 
 
@@ -218,7 +217,7 @@ def test_a_ledger_of_other_records_is_not_taken_over(copriv, loans, tmp_path):
 @pytest.fixture
 def others(copriv, loans, tmp_path):
     """A ledger of other records, beside that of the loans."""
-    lending_like.generate(300, np.random.default_rng(5)).write_parquet(tmp_path / "others.parquet")
+    narrow_loans(300, 5).write_parquet(tmp_path / "others.parquet")
     for name, data in (("a", loans), ("b", "others.parquet")):
         assert copriv("ledger", "init", f"{name}.sqlite", "--owner", name, "--data", data, "--epsilon", "9").code == 0
     pl.read_parquet(loans).reverse().write_csv(tmp_path / "turned.csv")
@@ -285,7 +284,7 @@ def test_an_epoch_declares_a_budget_where_there_is_none(train, copriv):
 
 def test_an_epoch_keeps_both_kinds_of_noise_where_no_budget_was_declared(train, copriv):
     ledger = _ledger_of(train())
-    _ledger_of(train("--delta", "1e-6", "--accountant", "zcdp"))
+    _ledger_of(train("--delta", "1e-6", "--accountant", "zcdp", "--features", "10"))
     assert "--delta" in _epoch(copriv, ledger, "--epsilon", "9")
     told = _epoch(copriv, ledger, "--epsilon", "9", "--delta", "1e-6")
     assert told["delta"] == 1e-6

@@ -2,12 +2,11 @@
 
 import json
 
-import numpy as np
 import polars as pl
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.protocol.study_file import read_study
-from copriv.records import lending_like
 
 PLAN = ("--target", "int_rate", "--owners", 3, "--records", 500, "--features", 4, "--horizon", 40)
 RULES = {
@@ -24,9 +23,9 @@ RULES = {
 @pytest.fixture
 def tables(tmp_path):
     """Public rows, and the loans of three banks of different size."""
-    lending_like.generate(1500, np.random.default_rng(0)).write_parquet(tmp_path / "public.parquet")
+    narrow_loans(1500, 0).write_parquet(tmp_path / "public.parquet")
     banks = pl.Series("bank", ["east"] * 400 + ["north"] * 500 + ["west"] * 700)
-    loans = lending_like.generate(1600, np.random.default_rng(1)).with_columns(banks)
+    loans = narrow_loans(1600, 1).with_columns(banks)
     loans.write_parquet(tmp_path / "loans.parquet")
     return tmp_path
 
