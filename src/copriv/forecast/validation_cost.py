@@ -24,10 +24,12 @@ _LEAST, _MOST, _HALVINGS = 1e-4, 1e3, 18
 # Chosen on generated loans alone: fewer bins have less noise, and public rows tell how records lie within them.
 BINS = 12
 _FEWEST_ROWS = 100
+# Owners' records go beyond the furthest public row, the further the fewer rows there are: with 10,000 of them, a tenth.
+_ROOM = 10.0
 
 
 def draw_grid(shape: Shape, public: Sample, model: FloatArray) -> tuple[float, ...]:
-    """What terms agree on: edges of bins with as many public rows each, or centre, width and largest residual.
+    """What terms agree on: edges of bins with as many public rows each, or centre, width and residual, with room.
 
     Args:
         shape: labels or numbers.
@@ -43,8 +45,9 @@ def draw_grid(shape: Shape, public: Sample, model: FloatArray) -> tuple[float, .
     if shape == "labels":
         return tuple(np.unique(np.quantile(margins, np.arange(1, BINS) / BINS)).tolist())
     centre = float(known.targets.mean())
-    width, residual = np.abs(known.targets - centre).max(), np.abs(margins - known.targets).max()
-    return centre, float(max(width, 1e-6)), float(max(residual, 1e-6))
+    room = 1 + _ROOM / math.sqrt(known.records)
+    width, residual = np.abs(known.targets - centre).max() * room, np.abs(margins - known.targets).max() * room
+    return centre, float(max(min(width, 1 + abs(centre)), 1e-6)), float(max(residual, 1e-6))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,9 +25,9 @@ _ALIKE = 1e-12
 
 # What follows from linked numbers, by the name of the formula.
 FORMULAS: Mapping[str, Callable[[Sequence[Any]], float]] = {
-    "sum": lambda values: math.fsum(values),
-    "largest": lambda values: max(values),
-    "smallest": lambda values: min(values),
+    "sum": math.fsum,
+    "largest": max,
+    "smallest": min,
     "count": lambda values: float(len(values[0])),
     "(e^ε + δ)/(1 + e^ε)": lambda values: most_certain(values[0], values[1]),
     "hits at 1 % false alarms": lambda values: most_power(values[0], values[1], 0.01),

@@ -18,8 +18,10 @@ _NOT_COVERED = (
     "Records unlike those of the owners, such as those of later years: figures are for the population that was asked.",
 )
 _LIMITS = (
-    "The model is linear in its features. It predicts as well as the figures below say, for records like those of the "
-    "owners, and is no ground for decisions about a single person without a person who looks.",
+    (
+        "The model is linear in its features. It predicts as well as the figures below say, for records like those of the "
+        "owners, and is no ground for decisions about a single person without a person who looks."
+    ),
 )
 
 
@@ -136,10 +138,14 @@ def _risk(sources: Sources) -> Section:
         *sources.derived("most hits, if more are", "hits at 5 % false alarms", _PRIVACY, pair),
     ]
     words = (
-        "Think of an attacker who knows every record but one, all terms and answers, and asks which of two it was. "
-        "If both seem equally likely before, its guess is right at most as often as said here; half would be blind.",
-        "Hits are how often such an attacker finds a record that is there; false alarms how often it finds one that is "
-        "not. No attack does better, whatever it computes.",
+        (
+            "Think of an attacker who knows every record but one, all terms and answers, and asks which of two it was. "
+            "If both seem equally likely before, its guess is right at most as often as said here; half would be blind."
+        ),
+        (
+            "Hits are how often such an attacker finds a record that is there; false alarms how often it finds one that is "
+            "not. No attack does better, whatever it computes."
+        ),
     )
     return Section("Privacy as attack risk", words, tuple(entries))
 

@@ -57,19 +57,8 @@ def test_owners_on_their_own_machines_validate_a_model(copriv, tables):
 
 
 def test_a_training_tells_its_validation(copriv, tables):
-    arguments = (
-        "--data",
-        "east.parquet",
-        "--target",
-        "int_rate",
-        "--owners",
-        2,
-        "--features",
-        3,
-        "--simulate",
-        "--epsilon",
-        50,
-    )
+    read = ("--data", "east.parquet", "--target", "int_rate", "--owners", 2, "--features", 3)
+    arguments = (*read, "--simulate", "--epsilon", 50)
     outcome = copriv("train", *arguments, "--validate", 0.3, "--out", "run", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
