@@ -143,8 +143,8 @@ def _risk(sources: Sources) -> Section:
             "If both seem equally likely before, its guess is right at most as often as said here; half would be blind."
         ),
         (
-            "Hits are how often such an attacker finds a record that is there; false alarms how often it finds one that "
-            "is not. No attack does better, whatever it computes."
+            "Hits are how often such an attacker finds a record that is there; false alarms how often it finds one "
+            "that is not. No attack does better, whatever it computes."
         ),
     )
     return Section("Privacy as attack risk", words, tuple(entries))
