@@ -11,14 +11,13 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.forecast.validation import Chance, Figure, Ruler, Told, read_figures
 from copriv.losses.sample import Sample
-from copriv.losses.validation import LIGHT, Grid, LabelGrid, Shape
-from copriv.privacy.calibration import expected_noise_std, mechanism_norm
+from copriv.losses.validation import Grid, Shape
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.mechanism import Mechanism
-from copriv.privacy.sensitivity import Sensitivity, of_counts, of_square_sums
-from copriv.vectors import FloatArray, Norm
+from copriv.protocol.commitment import expect_validation_noise
+from copriv.vectors import FloatArray
 
 _LEAST, _MOST, _HALVINGS = 1e-4, 1e3, 18
 # Chosen on generated loans alone: fewer bins have less noise, and public rows tell how records lie within them.
@@ -108,10 +107,5 @@ def epsilon_for(expected: ExpectedAnswers, figure: str, within: float, delta: fl
 def noise_at(grid: Grid, epsilon: float, delta: float = 0.0) -> Mechanism:
     """The noise of one answer at (ε, δ)."""
     guarantee = Guarantee.of(f"{epsilon:.9f}", delta)
-    std = expected_noise_std(guarantee, answers=1, sensitivity=sensitivity_of(grid, mechanism_norm(guarantee)))
+    std = expect_validation_noise(grid, guarantee)
     return Laplace(std / math.sqrt(2)) if guarantee.pure else Gaussian(std)
-
-
-def sensitivity_of(grid: Grid, norm: Norm) -> Sensitivity:
-    """How far one record can move an answer."""
-    return of_counts(norm) if isinstance(grid, LabelGrid) else of_square_sums(light=LIGHT, norm=norm)
