@@ -77,7 +77,7 @@ def test_there_is_one_way_to_the_noise_of_an_owner():
     """Noise of answers is worked out in protocol, from the terms: of training in commitment.py, of others beside it."""
     home = {
         *("protocol/commitment.py", "protocol/further_questions.py"),
-        *("privacy/calibration.py", "simulation/cost.py", "forecast/validation_cost.py"),
+        *("privacy/calibration.py", "simulation/cost.py"),
     }
     for path in modules():
         name = path.relative_to(SOURCE).as_posix()

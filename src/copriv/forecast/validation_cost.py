@@ -11,23 +11,24 @@ import numpy as np
 from copriv.errors import BadInput
 from copriv.forecast.validation import Chance, Figure, Ruler, Told, read_figures
 from copriv.losses.sample import Sample
-from copriv.losses.validation import LIGHT, Grid, LabelGrid, Shape
-from copriv.privacy.calibration import expected_noise_std, mechanism_norm
+from copriv.losses.validation import Grid, Shape
 from copriv.privacy.gaussian import Gaussian
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.laplace import Laplace
 from copriv.privacy.mechanism import Mechanism
-from copriv.privacy.sensitivity import Sensitivity, of_counts, of_square_sums
-from copriv.vectors import FloatArray, Norm
+from copriv.protocol.further_questions import expect_validation_noise
+from copriv.vectors import FloatArray
 
 _LEAST, _MOST, _HALVINGS = 1e-4, 1e3, 18
 # Chosen on generated loans alone: fewer bins have less noise, and public rows tell how records lie within them.
 BINS = 12
 _FEWEST_ROWS = 100
+# Owners' records go beyond the furthest public row, the further the fewer rows there are: with 10,000 of them, a tenth.
+_ROOM = 10.0
 
 
 def draw_grid(shape: Shape, public: Sample, model: FloatArray) -> tuple[float, ...]:
-    """What terms agree on: edges of bins with as many public rows each, or centre, width and largest residual.
+    """What terms agree on: edges of bins with as many public rows each, or centre, width and residual, with room.
 
     Args:
         shape: labels or numbers.
@@ -43,8 +44,9 @@ def draw_grid(shape: Shape, public: Sample, model: FloatArray) -> tuple[float, .
     if shape == "labels":
         return tuple(np.unique(np.quantile(margins, np.arange(1, BINS) / BINS)).tolist())
     centre = float(known.targets.mean())
-    width, residual = np.abs(known.targets - centre).max(), np.abs(margins - known.targets).max()
-    return centre, float(max(width, 1e-6)), float(max(residual, 1e-6))
+    room = 1 + _ROOM / math.sqrt(known.records)
+    width, residual = np.abs(known.targets - centre).max() * room, np.abs(margins - known.targets).max() * room
+    return centre, float(max(min(width, 1 + abs(centre)), 1e-6)), float(max(residual, 1e-6))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,10 +107,5 @@ def epsilon_for(expected: ExpectedAnswers, figure: str, within: float, delta: fl
 def noise_at(grid: Grid, epsilon: float, delta: float = 0.0) -> Mechanism:
     """The noise of one answer at (ε, δ)."""
     guarantee = Guarantee.of(f"{epsilon:.9f}", delta)
-    std = expected_noise_std(guarantee, answers=1, sensitivity=sensitivity_of(grid, mechanism_norm(guarantee)))
+    std = expect_validation_noise(grid, guarantee)
     return Laplace(std / math.sqrt(2)) if guarantee.pure else Gaussian(std)
-
-
-def sensitivity_of(grid: Grid, norm: Norm) -> Sensitivity:
-    """How far one record can move an answer."""
-    return of_counts(norm) if isinstance(grid, LabelGrid) else of_square_sums(light=LIGHT, norm=norm)

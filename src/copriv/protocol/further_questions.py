@@ -17,9 +17,9 @@ from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.passes import bounded_average_value
 from copriv.losses.records import Records
-from copriv.losses.validation import LIGHT, LabelGrid
+from copriv.losses.validation import LIGHT, Grid, LabelGrid
 from copriv.privacy.accounting import Accountant
-from copriv.privacy.calibration import calibrate
+from copriv.privacy.calibration import calibrate, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import Sensitivity, of_average_value, of_counts, of_square_sums
 from copriv.protocol.messages import Kind
@@ -79,19 +79,27 @@ def _evaluation(terms: Terms, objective: Objective, records: int, norm: Norm) ->
     )
 
 
+def expect_validation_noise(grid: Grid, guarantee: Guarantee) -> float:
+    """Standard deviation of the noise on each number of one validation for the whole of a guarantee."""
+    return expected_noise_std(guarantee, answers=1, sensitivity=_of_grid(grid, mechanism_norm(guarantee)))
+
+
+def _of_grid(grid: Grid, norm: Norm) -> Sensitivity:
+    return of_counts(norm) if isinstance(grid, LabelGrid) else of_square_sums(light=LIGHT, norm=norm)
+
+
 def _validation(terms: Terms, _objective: Objective, _records: int, norm: Norm) -> FurtherQuestion | None:
     """What held-back records say of a model: counts by bin and label, or sums of squares within bounds."""
     if terms.validations == 0:
         return None
     grid = terms.grid()
-    counts = isinstance(grid, LabelGrid)
     return FurtherQuestion(
         kind="validation",
         portion=Fraction(str(terms.validation_share)),
         answers=terms.validations,
         numbers=grid.numbers,
         bound=1.0,
-        sensitivity=of_counts(norm) if counts else of_square_sums(light=LIGHT, norm=norm),
+        sensitivity=_of_grid(grid, norm),
         exact=grid.exact,
     )
 
