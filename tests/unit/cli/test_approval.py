@@ -5,8 +5,8 @@ import shutil
 from contextlib import closing
 
 import msgspec
-import numpy as np
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.errors import BadInput
 from copriv.owner import approval as approvals
@@ -15,7 +15,6 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Enrollment, OwnerWorkspace
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import read_study
-from copriv.records import lending_like
 
 COVERED_BEFORE = ("terms", "nano_epsilon", "delta", "answers")
 
@@ -25,7 +24,7 @@ def study(copriv_once, tmp_path_factory):
     """A folder with public rows, a bank's table and a study."""
     folder = tmp_path_factory.mktemp("study")
     for seed, name, rows in ((0, "public", 400), (1, "east", 200)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
+        narrow_loans(rows, seed).write_parquet(folder / f"{name}.parquet")
     drafted = copriv_once(
         folder,
         *("learner", "draft", "--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 200),
@@ -73,7 +72,7 @@ def _another_ledger_in_its_place(home, tmp_path):
 
 
 def _other_records(home, tmp_path):
-    lending_like.generate(201, np.random.default_rng(7)).write_parquet(tmp_path / "east.parquet")
+    narrow_loans(201, 7).write_parquet(tmp_path / "east.parquet")
 
 
 def _other_terms(home, tmp_path):

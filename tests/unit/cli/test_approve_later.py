@@ -5,22 +5,21 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import polars as pl
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.owner.owner import account_of
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import Contact, OwnerWorkspace
 from copriv.privacy.guarantee import Amount
-from copriv.records import lending_like
 
 
 @pytest.fixture
 def join(copriv, tmp_path):
     """Join a study of that name, in a folder of its own."""
     for seed, name, rows in ((0, "public", 400), (1, "bank", 200)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
+        narrow_loans(rows, seed).write_parquet(tmp_path / f"{name}.parquet")
 
     def call(name, *options, data="bank.parquet", delta=0, answers=4):
         draft = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 200, "--name", name)

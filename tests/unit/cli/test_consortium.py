@@ -7,14 +7,13 @@ import shutil
 import threading
 from collections import Counter
 
-import numpy as np
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.cli.owner import run_serve
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.study_file import read_study
-from copriv.records import lending_like
 from copriv.records.cluster import Machine
 from copriv.runtime.rehearsal import free_port
 
@@ -29,7 +28,7 @@ def draft(copriv_once, tmp_path_factory):
     def make(rule):
         folder = tmp_path_factory.mktemp("draft")
         for seed, name, rows in ((0, "public", 2000), (1, "east", 400), (2, "north", 300)):
-            lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
+            narrow_loans(rows, seed).write_parquet(folder / f"{name}.parquet")
         public = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 350)
         outcome = copriv_once(folder, "learner", "draft", *public, *rule, "--evaluations", 1, "--json")
         assert outcome.code == 0, outcome.err

@@ -6,12 +6,11 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from tests.narrow_loans import narrow_loans
 
 from copriv.cli.owner import run_serve
-from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 from copriv.transport.authority import issue_client
 from copriv.transport.certificates import identity_in, is_for_key, life_of, read_certificate
@@ -26,7 +25,7 @@ def study(copriv_once, tmp_path_factory):
     """A folder with public rows, two banks' tables and a study."""
     folder = tmp_path_factory.mktemp("study")
     for seed, name, rows in ((0, "public", 1000), (1, "east", 200), (2, "north", 150)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(folder / f"{name}.parquet")
+        narrow_loans(rows, seed).write_parquet(folder / f"{name}.parquet")
     draft = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 150)
     paper = ("--horizon", 10, "--answers", 10, "--step", 0.1, "--clip", 1)
     assert copriv_once(folder, "learner", "draft", *draft, *paper).code == 0

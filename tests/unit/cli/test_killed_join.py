@@ -6,15 +6,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
 from copriv.owner.pending import joining_alone, unfinished
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
-from copriv.records import lending_like
 
 # Where the process dies: the name of what it would do next, and the argument at which it does not get that far.
 _DIE = """
@@ -43,7 +42,7 @@ JOIN = ("owner", "join", "bank.invitation", "--data", "bank.parquet", "--epsilon
 def answered(copriv, tmp_path):
     """A bank whose request was answered."""
     for seed, name, rows in ((0, "public", 400), (1, "bank", 200)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
+        narrow_loans(rows, seed).write_parquet(tmp_path / f"{name}.parquet")
     draft = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 200)
     paper = ("--rule", "paper", "--horizon", 4, "--answers", 4, "--step", 0.1, "--clip", 1, "--features", 3)
     for command in (

@@ -7,12 +7,12 @@ from contextlib import suppress
 import msgspec
 import numpy as np
 import pytest
+from tests.narrow_loans import narrow_loans
 
 from copriv.cli.owner import run_serve
 from copriv.errors import CoprivError
 from copriv.owner.owner import Owner
 from copriv.protocol.wire import decode_query
-from copriv.records import lending_like
 from copriv.runtime.rehearsal import free_port
 
 LIAR = "north"
@@ -22,7 +22,7 @@ LIAR = "north"
 def joined(copriv, tmp_path, request):
     """Two banks have joined a study of Algorithm 1; an invitation may limit the records of the second."""
     for seed, name, rows in ((0, "public", 1000), (1, "east", 200), (2, LIAR, 150)):
-        lending_like.generate(rows, np.random.default_rng(seed)).write_parquet(tmp_path / f"{name}.parquet")
+        narrow_loans(rows, seed).write_parquet(tmp_path / f"{name}.parquet")
     draft = ("--public", "public.parquet", "--target", "int_rate", "--owners", 2, "--records", 175, "--horizon", 30)
     settled = ("--rule", "paper", "--answers", 60, "--step", 0.1, "--clip", 1, "--evaluations", 1)
     limit = getattr(request, "param", ())
