@@ -148,8 +148,9 @@ def _charged(charge: Charge, dated: Entry, book: LedgerState, payload: bytes | N
 
 
 def _kind(account: str, enrolled: Enrolled | None) -> str:
-    if account.endswith(":loss"):
-        return "average loss"
+    for kind in ("loss", "validation"):
+        if account.endswith(f":{kind}"):
+            return kind_name(kind)
     named = {"gradient": "average gradient", "moments": "average moments"}
     return named.get("" if enrolled is None else enrolled.asks, "average gradient or moments")
 
