@@ -136,7 +136,7 @@ def validate(
     world: World, owners: int, records: int, epsilon: float, seed: int
 ) -> tuple[dict[str, Figure], dict[str, float]]:
     """One simulated validation: what was read, and the truth of its records."""
-    generator = seeded(seed, f"validation {owners} {epsilon}")
+    generator = seeded(seed, f"validation {world.name} {owners}")
     drawn = generator.integers(world.targets.size, size=owners * records)
     numbers = world.ruler.grid.numbers
     if world.labels:
@@ -191,7 +191,7 @@ def _measured(world: World, owners: int, records: int) -> float:
     low, high = np.log(0.02), np.log(20.0)
     for _ in range(9):
         middle = float((low + high) / 2)
-        found = [validate(world, owners, records, float(np.exp(middle)), 5000 + seed)[0]["auc"] for seed in range(25)]
+        found = [validate(world, owners, records, float(np.exp(middle)), 5000 + seed)[0]["auc"] for seed in range(100)]
         wide = float(np.median([figure.half_width for figure in found])) > WANTED
         low, high = (middle, high) if wide else (low, middle)
     return float(np.exp(high))

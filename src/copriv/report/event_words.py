@@ -30,7 +30,7 @@ def words_of(event: NetworkEvent) -> str | None:
         case Expelled(_, owner, words):
             return f"note: {owner} is expelled, and its answers are taken out: {words}"
         case Evaluated(owner):
-            return f"{owner} has told its average loss, behind noise"
+            return f"{owner} has told how good the model is, behind noise"
         case Done(meetings, refused, folder):
             return f"done: {meetings:,} meetings, {refused:,} without an answer; {folder}" if meetings else None
         case _:

@@ -198,8 +198,9 @@ def _of_block(entry: Entry, body: Block | Renewed | Expired) -> LedgerEvent:
 
 
 def _kind(account: str, enrolled: Enrolled | None) -> str:
-    if account.endswith(":loss"):
-        return "average loss"
+    for kind in ("loss", "validation"):
+        if account.endswith(f":{kind}"):
+            return kind_name(kind)
     named = {"gradient": "average gradient", "moments": "average moments"}
     return named.get("" if enrolled is None else enrolled.asks, "average gradient or moments")
 

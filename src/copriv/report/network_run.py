@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from copriv.learner.roster import meetings_of
+from copriv.learner.validation import Validation
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.commitment import Commitment, commitment_of, weakest
@@ -78,6 +79,7 @@ class JointFigures(msgspec.Struct):
     run_folder: str
     expelled: list[ShownOut] = []
     weakness: str | None = None
+    validation: Validation | None = None
 
 
 def joint_figures(run: JointRun) -> JointFigures:
@@ -99,6 +101,7 @@ def joint_figures(run: JointRun) -> JointFigures:
         ),
         spent=spent,
         refused={reason: refusals.count(reason) for reason in sorted(set(refusals))},
+        validation=run.validation,
         evaluation=None if found is None else Judged(found.loss, found.standard_error, found.owners, found.records),
         loss=terms.loss,
         target=dictionary.target.name,

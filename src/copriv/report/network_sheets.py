@@ -20,6 +20,7 @@ from copriv.report.network_run import JointFigures
 from copriv.report.quality_lines import compared
 from copriv.report.report_files import report_lines
 from copriv.report.sentence import many
+from copriv.report.validation_table import show_validation
 from copriv.report.warning import warn
 from copriv.runtime.learner_status import LearnerStatus, OwnerSeen
 from copriv.runtime.owner_status import OwnerStatus
@@ -51,6 +52,7 @@ def show_joint(told: JointFigures) -> None:
             f"average loss on the owners' records, by paid queries: {found.average_loss:.5f} ± "
             f"{found.standard_error:.5f} (standard error of the noise)"
         )
+    show_validation(told.validation, console)
     for out in told.expelled:
         console.print(f"{out.owner} was expelled ({out.taken_out} of its answers taken out): {out.why}", markup=False)
     if told.meetings < told.horizon and not any(entry.menu for entry in told.spent):

@@ -53,7 +53,7 @@ class Finished(msgspec.Struct, frozen=True, tag_field="kind", tag="finished"):
 
 
 class Evaluated(msgspec.Struct, frozen=True, tag_field="kind", tag="evaluated"):
-    """An owner has told its average loss, behind noise."""
+    """An owner has told how good the model is: its average loss, or a validation, behind noise."""
 
     owner: str
 
