@@ -149,7 +149,7 @@ def _require_new(registry: Registry, dataset: Dataset, found: Found, arrival: Ar
         raise _refused(
             found, "was declared public before, and cannot be protected any more", "rows once public stay public"
         )
-    state.require_unit("person" if arrival.person else "record")
+    state.require_unit("person" if arrival.person else "record", arrival.person)
     if found.dataset is not None:
         if found.dataset.id != dataset.id:
             raise _refused(found, f"has a ledger already: {found.dataset.ledger}", "one set of records has one budget")

@@ -55,6 +55,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
         public: the rows that the study takes as public; None if that was not noted.
         unit: what the study protects as one: a record or a person.
         blocks: the blocks that it reads; none if it reads all that there are.
+        person: the column that says who people are; empty if records are protected, or if that was not noted.
     """
 
     study: str
@@ -65,6 +66,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
     public: PublicRows | None = None
     unit: str = "record"
     blocks: tuple[str, ...] = ()
+    person: str = ""
 
 
 class Charge(msgspec.Struct, frozen=True, tag="charge", omit_defaults=True):

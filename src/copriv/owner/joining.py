@@ -70,7 +70,7 @@ class Joining:
             return None
         with closing(SqliteLedger(self.ledger)) as ledger:
             state = ledger.state()
-        state.require_unit(terms.unit)
+        state.require_unit(terms.unit, terms.person)
         require_unit(state, terms)
         price = budget_of(guarantee, accountant)
         reading = choose_reading(state, price, only)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from copriv.errors import LedgerRefusal, QueryConflict
+from copriv.owner import ledger_refusals as refusals
 from copriv.owner.block_accounts import (
     FIRST,
     Account,
@@ -46,7 +46,6 @@ from copriv.owner.entries import (
     Renewed,
     Version,
 )
-from copriv.owner.ledger_refusals import broken, conflict, exhausted, other_currency, require_signature
 from copriv.owner.persistent_map import PersistentMap
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.guarantee import UNIT, UNITS, Amount, Guarantee, Measure
@@ -109,7 +108,7 @@ class LedgerState:
     def account(self, measure: Measure) -> Account:
         """The account in one currency; without one, nothing in it can be paid for."""
         if measure not in self.accounts:
-            raise other_currency(measure, tuple(self.accounts))
+            raise refusals.other_currency(measure, tuple(self.accounts))
         return self.accounts[measure]
 
     @property
@@ -126,18 +125,21 @@ class LedgerState:
 
     def unit_of(self, account: str) -> str:
         """What a study protects as one, by the name under which it is charged."""
-        enrolled = self.enrolled.get(account.removesuffix(":loss"))
+        enrolled = self._study(account)
         return UNIT if enrolled is None else enrolled.unit
 
-    def require_unit(self, unit: str) -> None:
-        """Refuse a study that counts for something else: what a record has lost a person has lost for every row."""
+    @property
+    def person(self) -> str:
+        """The column that says who the people are that were charged; empty if there are none, or nobody noted it."""
+        charged = map(self._study, self.studies) if self.unit == "person" else ()
+        return next((study.person for study in charged if study is not None and study.person), "")
+
+    def require_unit(self, unit: str, person: str = "") -> None:
+        """Refuse a study that counts for something else, or for people by another column, if it is said by which."""
         if self.unit not in (None, unit):
-            raise LedgerRefusal(
-                f"the ledger of {self.owner!r} counts what one {self.unit} has lost, and this study is about one "
-                f"{unit}: a person's rows add up, so neither can pay for the other",
-                remedy=f"take part in studies about one {self.unit} with these records",
-                value=unit,
-            )
+            raise refusals.other_unit(self.owner, str(self.unit), unit)
+        if person and self.person not in ("", person):
+            raise refusals.other_unit(self.owner, f"person by {self.person!r}", f"person by {person!r}")
 
     def spent_by(self, study: str) -> int:
         """Billionths that a study has spent, in the currency of its answers."""
@@ -152,8 +154,12 @@ class LedgerState:
 
     def reads(self, study: str) -> tuple[str, ...]:
         """The blocks that a study reads, as they were approved; none if it reads all that there are."""
-        enrolled = self.enrolled.get(study) or self.enrolled.get(study.removesuffix(":loss"))
+        enrolled = self._study(study)
         return () if enrolled is None else enrolled.blocks
+
+    def _study(self, account: str) -> Enrolled | None:
+        """The study that an account is of, whatever kind of question it pays for."""
+        return self.enrolled.get(account) or self.enrolled.get(account.partition(":")[0])
 
     def next_entry(self, body: Body, at: str = "") -> Entry:
         """The entry that would follow."""
@@ -184,17 +190,18 @@ class LedgerState:
         known = self.queries.get(query)
         if known is not None:
             if known.question != question or not (known.answer is not None or _covers(known.price, amount)):
-                raise conflict(query)
+                raise refusals.conflict(query)
             return None
         for other in (allowance, self.studies.get(study, amount)):
             if other.measure != amount.measure:
-                raise other_currency(amount.measure, (other.measure,))
-        self.require_unit(self.unit_of(study))
+                raise refusals.other_currency(amount.measure, (other.measure,))
+        enrolled = self._study(study)
+        self.require_unit(self.unit_of(study), "" if enrolled is None else enrolled.person)
         account, blocks = self.account_for(study, amount.measure), self._paying(study)
         if amount.nano < 1 or amount.nano > account.left:
-            raise exhausted("budget", account.spent, account.budget, amount)
+            raise refusals.exhausted("budget", account.spent, account.budget, amount)
         if self.spent_by(study) + amount.nano > allowance.nano:
-            raise exhausted("share of this study", self.spent_by(study), allowance, amount)
+            raise refusals.exhausted("share of this study", self.spent_by(study), allowance, amount)
         return self.next_entry(Charge(query, question, amount.nano, amount.measure, study, blocks), at)
 
     def _paying(self, study: str) -> tuple[str, ...]:
@@ -207,20 +214,16 @@ class LedgerState:
         """The entry that records the answer to a charged query."""
         known = self.queries.get(query)
         if known is None:
-            raise LedgerRefusal(
-                f"the query {query!r} was never charged", remedy="reserve before answering", value=query
-            )
+            raise refusals.uncharged(query)
         if known.answer is not None:
-            raise QueryConflict(
-                f"the query {query!r} already has its answer", remedy="send the stored one", value=query
-            )
+            raise refusals.answered(query)
         return self.next_entry(Answered(query, hashlib.sha256(payload).hexdigest(), receipt), at)
 
     def open_epoch(
         self, guarantee: Guarantee, budgets: Mapping[Measure, int], signed_off_by: str, at: str = ""
     ) -> Entry:
         """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
-        require_signature(signed_off_by)
+        refusals.require_signature(signed_off_by)
         require_budgets(self.blocks, budgets, guarantee.epsilon)
         return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
 
@@ -232,13 +235,13 @@ class LedgerState:
             signed_off_by: who is responsible.
             at: when.
         """
-        require_signature(signed_off_by)
+        refusals.require_signature(signed_off_by)
         require_unnamed(self.blocks)
         return self.next_entry(Version(keyed(self.salt, dataset), signed_off_by), at)
 
     def open_block(self, block: Block, at: str = "") -> Entry | None:
         """The entry that adds a block, which starts unspent; None if it is there, with its file at this place."""
-        require_signature(block.signed_off_by)
+        refusals.require_signature(block.signed_off_by)
         require_arrival(self.blocks, block, self.dataset)
         known = self.blocks.get(block.name)
         if known is not None and known.arrival is not None and known.arrival.path == block.path:
@@ -247,7 +250,7 @@ class LedgerState:
 
     def change_block(self, policy: Renewed | Expired, at: str = "") -> Entry:
         """The entry that gives a block a larger budget, or has it read no more; a person signs it with a reason."""
-        require_signature(policy.signed_off_by)
+        refusals.require_signature(policy.signed_off_by)
         require_policy(self.blocks, self.budgets, policy)
         return self.next_entry(policy, at)
 
@@ -260,16 +263,11 @@ class LedgerState:
     def require_dataset(self, dataset: str) -> None:
         """Refuse to answer from records that this ledger was not made for."""
         if not self.is_for(dataset):
-            raise LedgerRefusal(
-                f"the ledger of {self.owner!r} is for other records than these",
-                remedy="if the records have changed, open a new version: copriv ledger version",
-            )
+            raise refusals.other_records(self.owner)
 
     def _only_account(self) -> Account:
         if len(self.accounts) != 1:
-            raise LedgerRefusal(
-                "this ledger has a pure and a Gaussian account", remedy="ask for one of them", value=self.id
-            )
+            raise refusals.two_accounts(self.id)
         return next(iter(self.accounts.values()))
 
 
@@ -293,7 +291,7 @@ def fold_entries(entries: Iterable[Entry]) -> LedgerState:
     found = iter(entries)
     first = next(found, None)
     if first is None or not isinstance(first.body, Opening) or (first.sequence, first.previous) != (1, START):
-        raise broken("it does not begin with its first entry")
+        raise refusals.broken("it does not begin with its first entry")
     state = _begin(first, first.body)
     for entry in found:
         state = append(state, entry)
@@ -303,13 +301,13 @@ def fold_entries(entries: Iterable[Entry]) -> LedgerState:
 def append(state: LedgerState, entry: Entry) -> LedgerState:
     """The state after one more entry, if that follows and keeps within the budgets; the given one stays as it was."""
     if (entry.sequence, entry.previous) != (state.sequence + 1, state.head):
-        raise broken(f"entry {entry.sequence} does not follow entry {state.sequence}")
+        raise refusals.broken(f"entry {entry.sequence} does not follow entry {state.sequence}")
     changes = _changes(state, entry.body, entry.sequence)
     if entry.was:
         changes["receipts"] = changes.get("receipts", state.receipts).adding(entry.was, None)
     after = replace(state, sequence=entry.sequence, head=entry.head, **changes)
     if any(account.left < 0 for account in after.accounts.values()):
-        raise broken(f"entry {entry.sequence} spends more than the budget")
+        raise refusals.broken(f"entry {entry.sequence} spends more than the budget")
     return after
 
 
@@ -356,7 +354,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
     if isinstance(body, Answered):
         known = state.queries.get(body.query)
         if known is None or known.answer is not None:
-            raise broken(f"the query {body.query!r} is answered without a charge, or twice")
+            raise refusals.broken(f"the query {body.query!r} is answered without a charge, or twice")
         queries = state.queries.adding(body.query, Asked(known.question, known.price, body.receipt, sequence))
         told: _Changes = {"queries": queries, "receipts": state.receipts.adding(body.receipt, None)}
         if body.query not in state.stale:
@@ -366,7 +364,7 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
         return {"enrolled": state.enrolled.adding(body.study, body)}
     if isinstance(body, Epoch):
         if missing_budget(state.blocks, body.budgets) is not None:
-            raise broken("an epoch forgets what an account has spent")
+            raise refusals.broken("an epoch forgets what an account has spent")
         guarantee = Guarantee(body.nano_epsilon, body.delta)
         return {"guarantee": guarantee, **_accounts(state.blocks, body.budgets), "budgets": body.budgets}
     if isinstance(body, Block | Renewed | Expired):
@@ -374,15 +372,15 @@ def _changes(state: LedgerState, body: Body, sequence: int) -> _Changes:
     if isinstance(body, Version):
         stale = frozenset(query for query in state.queries if state.queries[query].answer is None)
         return {"dataset": body.dataset, "answers": PersistentMap(), "stale": stale}
-    raise broken("there is a second beginning")
+    raise refusals.broken("there is a second beginning")
 
 
 def _spend(state: LedgerState, charge: Charge) -> _Changes:
     if charge.query in state.queries:
-        raise broken(f"the query {charge.query!r} is charged twice")
+        raise refusals.broken(f"the query {charge.query!r} is charged twice")
     paying, price = charge.blocks or tuple(state.blocks), Amount(charge.nano, charge.measure)
     if charge.measure not in state.budgets or not {*paying} <= {*state.blocks}:
-        raise broken(f"a charge in {charge.measure}, for which there is no account")
+        raise refusals.broken(f"a charge in {charge.measure}, for which there is no account")
     by_study = Amount(state.spent_by(charge.study) + charge.nano, charge.measure)
     return {
         **_accounts({**state.blocks, **{name: state.blocks[name].paying(price) for name in paying}}, state.budgets),

@@ -84,7 +84,7 @@ class Owner:
                 return self._say(query, "exhausted", _SPENT)
             return self._say(query, "unfounded", f"no answer to this question at {query.before} % is on record here")
         try:
-            stored = self._ledger.reserve(query.id, _question(query, theta), charge, account, allowance)
+            stored = self._ledger.reserve(query.id, self._question(query, theta), charge, account, allowance)
         except QueryConflict:
             return self._say(query, "conflict", f"the id {query.id!r} was used before for another question")
         except LedgerRefusal:
@@ -109,12 +109,17 @@ class Owner:
         state = self._ledger.state()
         return state.dataset, state.reads(self._digest)
 
+    def _question(self, query: Query, theta: FloatArray) -> str:
+        """What is asked, and of which blocks: what some have paid for is no answer about others."""
+        _, blocks = self._records
+        return _question(query, theta, blocks)
+
     def _former(self, query: Query, theta: FloatArray, part: QueryBudget) -> Payload | None:
         """The stored answer that is to be made finer: to this very question, at the level before, with its stack."""
         coarse = self.commitment.part(part.kind, query.before)
         for before in (0, *(share for share in self.commitment.shares if share < query.before)):
             asked = msgspec.structs.replace(query, share=query.before - before, before=before)
-            stored = self._ledger.stored_answer(_question(asked, theta))
+            stored = self._ledger.stored_answer(self._question(asked, theta))
             if stored is not None and (found := unpack(stored)).leads_to(part, coarse):
                 return found
         return None
@@ -216,9 +221,10 @@ def study_of(account: str) -> str:
     return account.split(":", 1)[0]
 
 
-def _question(query: Query, theta: FloatArray) -> str:
+def _question(query: Query, theta: FloatArray, blocks: tuple[str, ...] = ()) -> str:
     """What is asked, as a hash: under a menu, kind and share are part of it, and the level before."""
     chosen = f":{query.kind}:{query.share}" if query.share else ""
     chosen += f":{query.before}" if query.before else ""
+    chosen += f" of {','.join(blocks)}:" if blocks else ""
     account = account_of(query.terms, query.kind)
     return hashlib.sha256(f"{account}{chosen}".encode() + theta.tobytes()).hexdigest()

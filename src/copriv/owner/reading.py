@@ -83,10 +83,11 @@ def require_unit(state: LedgerState, terms: Terms) -> None:
     column = next((block.arrival.person for block in state.blocks.values() if block.arrival is not None), None)
     if column is None or (len(state.blocks) == 1 and not column):
         return
-    if bool(column) != (terms.unit == "person"):
+    if column != terms.person:
         mine = f"people, by the column {column!r}" if column else "rows"
+        other = f", by the column {terms.person!r}" if terms.person else ""
         raise BadInput(
-            f"the blocks of these records count {mine}, and the study protects {terms.unit_in_words}",
+            f"the blocks of these records count {mine}, and the study protects {terms.unit_in_words}{other}",
             remedy="a study over blocks has the unit of the blocks; ask the learner for one",
             value=terms.unit,
         )

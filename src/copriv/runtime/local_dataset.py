@@ -181,7 +181,8 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
     name = _query(run)
     asks = study.terms.kind
     about = (name, origin.name, origin.learner, payment.person.name, asks, origin.public, study.terms.unit)
-    ledger.enroll(Enrolled(*about, blocks=block_of_file(ledger.state(), payment.records)))
+    blocks = block_of_file(ledger.state(), payment.records)
+    ledger.enroll(Enrolled(*about, blocks=blocks, person=study.terms.person))
     ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
     ledger.settle()
 
@@ -213,7 +214,7 @@ def _check_room(payment: Payment, run: str | None) -> None:
 def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget to declare, if any, under which the records can pay for the run."""
     request = payment.request
-    book.require_unit(payment.unit)
+    book.require_unit(payment.unit, payment.request.person or "")
     if request.budget is not None:
         require_within(book, payment.price, Guarantee.of(request.budget, request.delta))
     declared = _declaration(payment, book)

@@ -33,7 +33,8 @@ def origin_of(request: TrainRequest, sources: Sources, name: str, intake: Intake
 def enrolled_by(who: str, study: TrainingPlan, origin: Origin) -> Enrolled:
     """What ledgers keep of a run, by its name, before anything is charged to it."""
     terms = study.terms
-    return Enrolled(terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public, terms.unit)
+    about = (terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public, terms.unit)
+    return Enrolled(*about, person=terms.person)
 
 
 def _public_rows(request: TrainRequest, sources: Sources, intake: Intake, terms: Terms) -> PublicRows:

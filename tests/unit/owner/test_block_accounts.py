@@ -203,3 +203,12 @@ def test_the_database_itself_refuses_to_overspend_a_block(ledger, tmp_path):
     connection.execute("UPDATE block_account SET spent = 1")
     with pytest.raises(LedgerFailure, match="accounts do not agree"):
         SqliteLedger(tmp_path / "ledger.sqlite")
+
+
+def test_every_kind_of_question_is_paid_by_the_blocks_of_its_study(ledger):
+    ledger.open_block(block("2026-01", "d"))
+    ledger.open_block(block("2026-02", "e"))
+    study(ledger, "ab12", "2026-02")
+    for number, account in enumerate(("ab12", "ab12:loss", "ab12:validation")):
+        charge(ledger, f"q{number}", 10, account)
+    assert spent(ledger) == {"2026-01": 0, "2026-02": 30}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests import menu_study as study
 
 from copriv.errors import LedgerFailure, RecordsChanged
+from copriv.owner.entries import Block, Enrolled
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.owner.owner import Owner
@@ -316,3 +317,33 @@ def test_whatever_is_asked_the_finest_level_told_was_paid_for(steps, two_owners)
             charged[place] = charged.get(place, 0) + paid
             assert charged[place] >= price(told[place])
     assert book.state().spent <= PROMISE.calibration.budget.nano
+
+
+def test_what_some_blocks_have_paid_for_is_no_answer_about_others(tmp_path):
+    """A study that is approved for other blocks neither refines nor repeats what was charged to the former ones."""
+    with closing(SqliteLedger.create(tmp_path / "ledger.sqlite", begin("east", "records", study.GUARANTEE))) as ledger:
+        opened = ledger.state().dataset
+        for name, dataset in (("first", opened), ("second", "e" * 64)):
+            ledger.open_block(Block(name, dataset, f"/{name}", 10, "me"))
+        _approve(ledger, "first")
+        assert isinstance(owner_of(ledger).answer(ask("a", 10)), Answer)
+        ledger.reserve("lost", owner_of(ledger)._question(ask("lost", 50), np.zeros(4)), *_charge(50))
+        _approve(ledger, "second")
+        owner = owner_of(ledger)
+        assert owner.answer(ask("b", 40, 10)).reason == "unfounded"
+        assert owner.answer(ask("lost", 50)).reason == "conflict"
+        assert isinstance(owner.answer(ask("c", 10)), Answer)
+        assert isinstance(owner.answer(ask("d", 10, 10)), Answer)
+        spent = {name: block.spent["epsilon"] for name, block in ledger.state().blocks.items()}
+        assert spent == {"first": price(10) + price(50), "second": price(20)}
+        _approve(ledger, "first")
+        assert isinstance(owner_of(ledger).answer(ask("lost", 50)), Answer)
+
+
+def _approve(ledger, *blocks):
+    ledger.enroll(Enrolled(TERMS.digest(), "study", "learner", "me", blocks=blocks))
+
+
+def _charge(share):
+    part = PROMISE.part("gradient", share)
+    return part.calibration.charge, TERMS.digest(), part.allowance

@@ -78,6 +78,20 @@ def test_what_a_record_has_lost_and_what_a_person_has_lost_have_one_ledger_and_a
     assert renewed.unit == unit
 
 
+def test_people_by_another_column_are_other_people():
+    """A study chooses its column: of visits instead of patients, a patient loses once for every visit."""
+    state, _ = open_state(begin("bank", "records", Guarantee.of(1)))
+    for study, column in (("first", "patient"), ("second", "visit"), ("third", "patient"), ("of before", "")):
+        named = Enrolled(study, study, "a learner", "Ada", unit="person", person=column)
+        state = append(state, state.next_entry(named))
+    state = append(state, state.charge("q", "?", PRICE, "first", SHARE))
+    assert state.person == "patient"
+    with pytest.raises(LedgerRefusal, match="one person by 'patient' has lost, and this study is about one person by"):
+        state.charge("r", "?", PRICE, "second", SHARE)
+    assert state.charge("r", "?", PRICE, "third", SHARE) is not None
+    assert state.charge("r", "?", PRICE, "of before", SHARE) is not None
+
+
 def test_a_ledger_of_before_counts_for_records():
     state, _ = open_state(begin("bank", "records", Guarantee.of(1)))
     assert (state.unit, state.unit_words) == (None, "record")
