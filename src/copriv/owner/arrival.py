@@ -10,7 +10,6 @@ pays for whatever reads it, and the same command goes on. So there is no moment 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from contextlib import closing
@@ -21,7 +20,7 @@ import msgspec
 import numpy as np
 
 from copriv.errors import BadInput, LedgerFailure
-from copriv.owner.block_accounts import FIRST, is_known, named
+from copriv.owner.block_accounts import FIRST, index_of, is_known, named
 from copriv.owner.dataset_ledger import Settled, check_split, require_apart
 from copriv.owner.entries import Block
 from copriv.owner.ledger_opening import fingerprint_of_file
@@ -213,8 +212,7 @@ def _arrived(
     named_here, nobody = people_in(BlockFile(arrival.data, arrival.form, arrival.person), tell)
     here, there = [registry.person(each) for each in named_here], ledger.people()
     new = sorted({each for each in here if there.get(each, arrival.name) == arrival.name})
-    index = hashlib.sha256(b"".join(new)).hexdigest()
-    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index, key=key_check(registry))
+    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index_of(new), key=key_check(registry))
     return told, new, len(here) - len(new)
 
 

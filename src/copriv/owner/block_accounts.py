@@ -6,6 +6,7 @@ lost is what its block has paid. A ledger in which no block was ever named has o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -158,6 +159,20 @@ def require_arrival(blocks: Blocks, arrival: Block, opened_for: str) -> None:
             raise _contradiction(f"blocks of this ledger have {column}, and {arrival.name!r} another", arrival.name)
         if known.name == arrival.name and (known.units, known.index) != (arrival.units, arrival.index):
             raise _contradiction(f"{arrival.name!r} is there with other people", arrival.name)
+
+
+def index_of(people: Iterable[bytes]) -> str:
+    """What an entry keeps of the keyed ids of its block's people."""
+    return hashlib.sha256(b"".join(sorted(people))).hexdigest()
+
+
+def altered_people(people: Mapping[bytes, str], blocks: Blocks) -> str | None:
+    """A block whose people are not those that arrived in it, if there is one."""
+    known: dict[str, list[bytes]] = {name: [] for name in blocks}
+    for person, name in people.items():
+        known.setdefault(name, []).append(person)
+    kept = {name: block.arrival.index for name, block in blocks.items() if block.arrival is not None}
+    return next((name for name, index in kept.items() if index and index != index_of(known[name])), None)
 
 
 def missing_budget(blocks: Blocks, budgets: Mapping[Measure, int]) -> tuple[str, Measure] | None:

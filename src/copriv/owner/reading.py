@@ -25,8 +25,9 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount
 from copriv.protocol.terms import Terms
-from copriv.records.block_files import NOBODY, BlockFile, people_in
+from copriv.records.block_files import BlockFile, people_in
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.person_id import NOBODY
 
 
 class Reading(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ import msgspec
 
 from copriv.entropy import token
 from copriv.errors import CoprivError, LedgerFailure, LedgerRefusal
+from copriv.owner.block_accounts import altered_people
 from copriv.owner.entries import Answered, Block, Charge, Enrolled, Entry, Expired, Opening, Renewed
 from copriv.owner.format_1 import is_format_1, take_over
 from copriv.owner.ledger import Stored
@@ -171,9 +172,14 @@ class SqliteLedger:
         self._append(lambda state: state.change_block(policy, now()))
 
     def people(self) -> dict[bytes, str]:
-        """The block of everybody who ever arrived, by keyed id."""
+        """The block of everybody who ever arrived, by keyed id; checked, because whoever is forgotten seems new."""
+        blocks = self.state().blocks
         with _failures(self._path):
-            return people_of(self._connection)
+            found = people_of(self._connection)
+            forgotten = altered_people(found, blocks)
+            if forgotten is not None:
+                raise _damaged(self._path, f"the people of the block {forgotten!r} are not those of its entry")
+            return found
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries in order, or those after one, each checked against its stored seal."""
@@ -197,6 +203,7 @@ class SqliteLedger:
             for entry in self._entries_after(0):
                 if isinstance(entry.body, Answered):
                     self._checked_payload(entry.body)
+        self.people()
         return state.sequence
 
     def keep_mark(self, mark: Watermark | None) -> None:

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from copriv.records.column import text
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.person_id import NOBODY, person_id
 from copriv.records.table import Note, open_tables, read_batches, require_columns
 
 Tell = Callable[[int, int], None]
 
 _ID = "copriv person"
-# The id of rows that name nobody; each of them is a person of its own.
-NOBODY = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,16 +67,6 @@ def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> tuple
         named.update(dict.fromkeys(batch))
         nobody += batch.count(NOBODY)
     return [each for each in named if each != NOBODY], nobody
-
-
-def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
-    """A column of ids as text: 17, 17.0 and " 17 " are one person; empty where a row names nobody.
-
-    >>> table = pl.DataFrame({"who": ["17", " 17.0 ", None, "", "a7"]})
-    >>> table.select(person_id("who", table.schema["who"])).to_series().to_list()
-    ['17', '17', '', '', 'a7']
-    """
-    return text(name, dtype).str.strip_chars().str.replace(r"^([+-]?\d+)\.0+$", "$1").fill_null(NOBODY)
 
 
 def _of_people(table: pl.LazyFrame, file: BlockFile) -> pl.LazyFrame:

@@ -33,7 +33,7 @@ from copriv.records.load_notices import (
     about_use,
 )
 from copriv.records.partition import NAMELESS, Names, Partition, Share, divide, keep_large, number_names
-from copriv.records.people import PersonChoice, Repeated, find_repeated, read_codes, whose_rows
+from copriv.records.people import PersonChoice, Repeated, count_people, find_repeated, read_codes, whose_rows
 from copriv.records.public_cells import Fitted, public_sample
 from copriv.records.table import collect, count_rows, read_batches, require_columns
 from copriv.records.target import TargetChoice
@@ -251,7 +251,7 @@ def _separate(
     if public is not None:
         require_columns(public, plan.target.columns)
         return _Parts(arranged, collect(public))
-    wanted = _public_rows(plan, arranged.size, agreed=agreed)
+    wanted = _public_rows(table, plan, arranged.size, agreed=agreed)
     if wanted == 0:
         return _Parts(arranged, collect(table.head(0)))
     first = arranged.size - wanted
@@ -269,9 +269,10 @@ def _filled(public: pl.DataFrame, named: Sequence[str]) -> pl.DataFrame:
     return public.select(name for name in public.columns if name in named or public[name].null_count() < public.height)
 
 
-def _public_rows(plan: LoadSpec, rows: int, *, agreed: bool) -> int:
-    """How many of the last rows are public; 0 only if a dictionary is agreed."""
-    wanted = default_public_rows(rows) if plan.public_rows is None else plan.public_rows
+def _public_rows(table: pl.LazyFrame, plan: LoadSpec, rows: int, *, agreed: bool) -> int:
+    """How many of the last rows are public; 0 only if a dictionary is agreed. No person's number of rows decides it."""
+    counted = rows if plan.person is None else count_people(table, plan.person.column)
+    wanted = default_public_rows(counted) if plan.public_rows is None else plan.public_rows
     if wanted < 1 and not (wanted == 0 and agreed):
         raise BadInput(
             f"--public-rows is {wanted}",
@@ -395,6 +396,5 @@ def _require_enough(shares: list[Share], dictionary: Dictionary) -> None:
 
 
 def _public_sample(public: pl.DataFrame, dictionary: Dictionary, person: PersonUnit | None) -> Sample | None:
-    if public.is_empty():
-        return None
-    return public_sample(dictionary, public, None if person is None else whose_rows(public, person))
+    whose = None if person is None else whose_rows(public, person)
+    return None if public.is_empty() else public_sample(dictionary, public, whose)

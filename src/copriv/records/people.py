@@ -14,8 +14,9 @@ from copriv.errors import BadInput
 from copriv.losses.people import NOBODY, Weigh, Whose
 from copriv.protocol.terms import RANGES
 from copriv.protocol.unit import PersonUnit
-from copriv.records.column import text
 from copriv.records.partition import number_names
+from copriv.records.person_id import NOBODY as NO_ID
+from copriv.records.person_id import person_id
 from copriv.records.ranges import require_name
 from copriv.records.table import require_columns
 from copriv.vectors import IntArray
@@ -92,10 +93,8 @@ def read_codes(values: pl.Series, places: dict[str, int]) -> IntArray:
     >>> read_codes(pl.Series("who", ["b", " a ", "b", None, ""]), {}).tolist()
     [0, 1, 0, -1, -1]
     """
-    names = values.to_frame().select(text(values.name, values.dtype)).to_series()
-    # The same id is an integer in one file and a number with a point in another.
-    plain = names.str.replace(r"^([+-]?\d+)\.0+$", "$1")
-    codes = number_names(plain, places).astype(np.int64)
+    names = values.to_frame().select(person_id(values.name, values.dtype)).to_series()
+    codes = number_names(names.set(names == NO_ID, None), places).astype(np.int64)
     return np.where(codes < 0, NOBODY, codes)
 
 

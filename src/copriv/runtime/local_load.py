@@ -108,7 +108,7 @@ def read_records(loading: Loading, sources: Sources, tell: Tell) -> Intake:
         table = make(rows, seeded(loading.rows_seed, "records")).lazy()
     else:
         table = _open(loading, sources, agreed, notes, count)
-        order = shuffled_rows(count_rows(table), loading.rows_seed) if loading.shuffle else None
+        order = _wanted_order(loading, table)
     chosen: list[FeatureChoice] = []
     choose = _choosing(loading, tell, chosen)
     intake = load_consortium(table, plan, public=public, order=order, dictionary=agreed, tell=count, choose=choose)
@@ -182,6 +182,17 @@ class _WithDictionary(msgspec.Struct):
     """What a model.json holds, as far as it matters here."""
 
     dictionary: Dictionary
+
+
+def _wanted_order(loading: Loading, table: pl.LazyFrame) -> IntArray | None:
+    """The order of the user's rows; None for as they are. People's rows are never shuffled."""
+    if loading.shuffle and loading.person is not None:
+        raise BadInput(
+            "--shuffle with --person: how many rows one person has would decide where everybody is",
+            remedy="leave --shuffle out; write the people of the file in another order, or give --public FILE",
+            value=loading.person,
+        )
+    return shuffled_rows(count_rows(table), loading.rows_seed) if loading.shuffle else None
 
 
 def shuffled_rows(rows: int, seed: int) -> IntArray:

@@ -120,6 +120,13 @@ def test_what_contradicts_a_study_about_people_is_refused(public, tmp_path):
         cp.forecast(public, cp.Scenario([133] * 3), rows_cap=3, **settings)
 
 
+def test_rows_of_people_are_not_shuffled(visits, public):
+    """How many rows one person has would decide who is public, and where everybody is."""
+    data = cp.read(visits, target="stay", owners="ward", public=public, person="patient", shuffle=True)
+    with pytest.raises(BadInput, match="--shuffle with --person"):
+        cp.train(data, epsilon=1.0, simulate=True)
+
+
 def test_people_that_weigh_alike_and_rows_that_do_have_other_best_models(visits, public):
     """Frequent patients that differ count more where rows weigh alike."""
     often = visits.with_columns(

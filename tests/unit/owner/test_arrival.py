@@ -1,5 +1,6 @@
 """Blocks arrive: the new get an account, the known keep theirs, whatever is killed, lost or renumbered."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -90,6 +91,22 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     pl.DataFrame({"who": [17.0, 18.0, 19.0], "x": [7.1, 7.2, 7.3], "y": [1, 2, 3]}).write_csv("b.csv")
     told = append(ledger, "b", Path("b.csv").absolute())
     assert (told.units, told.returning) == (1, 2)
+    card = 40_001_234_123_412_352
+    append(ledger, "c", write("c.parquet", [card, card + 8], 200))
+    told = append(ledger, "d", write("d.parquet", [float(card), None], 300))
+    assert (told.units, told.returning) == (1, 1)
+
+
+def test_whoever_was_taken_out_of_the_ledger_is_no_new_person(ledger):
+    append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
+    with closing(sqlite3.connect(ledger)) as database:
+        database.execute("DROP TRIGGER person_no_delete")
+        database.execute("DELETE FROM person WHERE id IN (SELECT id FROM person WHERE block = 'a' LIMIT 1)")
+        database.commit()
+    with pytest.raises(LedgerFailure, match="the people of the block 'a' are not those of its entry"):
+        append(ledger, "b", write("b.parquet", ["q1", "q2"], 200))
+    with closing(SqliteLedger(ledger)) as opened, pytest.raises(LedgerFailure, match="people of the block"):
+        opened.verify()
 
 
 def test_a_row_that_names_nobody_is_a_person_of_its_block(ledger):

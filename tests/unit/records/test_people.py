@@ -112,6 +112,16 @@ def test_the_number_of_records_depends_on_the_number_of_people_alone():
     assert sizes == {FRAME["who"].n_unique()}
 
 
+def test_which_rows_are_public_depends_on_the_number_of_people_alone():
+    """Without a public table the last rows are public: as many, whatever number of rows the first person has."""
+    rest, one = FRAME.filter(pl.col("who") != WHO[0]), FRAME.filter(pl.col("who") == WHO[0]).head(1)
+    told = set()
+    for rows in (1, 40):
+        intake = load_consortium(pl.concat([one] * rows + [rest]).lazy(), plan(person=PersonChoice("who")))
+        told.add((intake.public_rows, *(owner.sample.records for owner in intake.owners)))
+    assert len(told) == 1
+
+
 def test_rows_that_name_nobody_are_people_of_their_own_and_are_counted_at_home():
     frame = FRAME.with_columns(pl.when(pl.int_range(ROWS) < 5).then(None).otherwise(pl.col("who")).alias("who"))
     own = load_owner(frame.lazy(), load().dictionary, person=PersonUnit("who", 9, "person"))
