@@ -172,7 +172,9 @@ class OneFile:
             )
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],
-                terms=SimpleNamespace(name="s", rule="averaged", kind="gradient", unit="record", digest=lambda: "d"),
+                terms=SimpleNamespace(
+                    name="s", rule="averaged", kind="gradient", unit="record", person="", digest=lambda: "d"
+                ),
             )
             payment = check_payment(registry, request, Sources(), study, Person("an officer"), None, silent)
             charge(payment, f"r{self.number}", study, Origin("s", "", PublicRows()))
