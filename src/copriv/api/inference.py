@@ -45,13 +45,14 @@ class Inference:
         """One row a coefficient: estimate, standard error and its parts, interval and p-value.
 
         `sampling`, `privacy`, `between` (owners) and `public` are standard errors too, and their squares add up. Of
-        labels, `odds_ratio` with its own interval follows.
+        labels `odds_ratio`, of counts and amounts `rate_ratio`, with its own interval follows.
         """
         rows = [msgspec.to_builtins(each) for each in self.told.coefficients]
         table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(("low", "high", "p_value"), pl.Float64))
-        if not self.told.log_odds or table.is_empty():
+        if not self.told.ratio or table.is_empty():
             return table
-        ratios = {"odds_ratio": "estimate", "odds_low": "low", "odds_high": "high"}
+        kind = "odds" if self.told.log_odds else "rate"
+        ratios = {f"{kind}_ratio": "estimate", f"{kind}_low": "low", f"{kind}_high": "high"}
         return table.with_columns(pl.col(name).exp().alias(ratio) for ratio, name in ratios.items())
 
     def meta(self) -> pl.DataFrame:

@@ -34,7 +34,7 @@ class Power:
     Args:
         scenario: who would train.
         name: the coefficient.
-        effect: as it was given: an odds ratio, or in the target's unit.
+        effect: as it was given: an odds ratio, a rate ratio, or in the target's unit.
         log_odds: whether it is an odds ratio.
         errors: variances that are to be expected.
         power: the chance that the 95 % interval does not hold "no effect".
@@ -42,6 +42,7 @@ class Power:
         needed: the ε, the records of each owner, or the owners that would reach it, all else as it is; None where
             nothing does.
         unit: what is protected as one.
+        log_rates: whether the effect is a rate ratio.
 
     >>> errors = ExpectedErrors(sampling=0.01, privacy=0.01, between=0.0, public=0.0, owners=10)
     >>> Power(Scenario([2000] * 10), "drug = yes", 1.5, True, errors, errors.power(math.log(1.5))).power > 0.7
@@ -57,6 +58,7 @@ class Power:
     wanted: float | None = None
     needed: dict[str, float | None] | None = None
     unit: str = UNIT
+    log_rates: bool = False
 
     @property
     def standard_error(self) -> float:
@@ -68,14 +70,15 @@ class Power:
         parts = {name: math.sqrt(getattr(self.errors, name)) for name in ("sampling", "privacy", "between", "public")}
         who = {"owners": self.scenario.owners, "records": list(self.scenario.records)}
         promise = {"epsilon": list(self.scenario.epsilons), "delta": self.scenario.delta}
-        about = {"coefficient": self.name, "effect": self.effect, "odds_ratio": self.log_odds, "power": self.power}
+        about = {"coefficient": self.name, "effect": self.effect, "odds_ratio": self.log_odds}
+        about |= {"rate_ratio": self.log_rates, "power": self.power}
         errors = {"standard_error": self.standard_error, **parts}
         wanted = {} if self.needed is None else {"wanted": self.wanted, "needed": self.needed}
         return about | errors | who | promise | {"unit": self.unit, "adjacency": ADJACENCY} | wanted
 
     def lines(self) -> list[str]:
         """The same for people."""
-        kind = "an odds ratio of" if self.log_odds else "an effect of"
+        kind = f"{_kind(log_odds=self.log_odds, log_rates=self.log_rates)} of"
         epsilons = sorted(set(self.scenario.epsilons))
         promised = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys((epsilons[0], epsilons[-1])))
         sizes = sorted(set(self.scenario.records))
@@ -125,7 +128,8 @@ def power(
         scenario: who would train, and what each promises; with `heterogeneity`, how much owners differ.
         target: the column to predict.
         column: the coefficient: a column of numbers, or a column and its category as in "treatment = yes".
-        effect: what one more unit of it adds to the target; for the logistic loss, the odds ratio.
+        effect: what one more unit of it adds to the target; for the logistic loss the odds ratio, for
+            the Poisson and the Gamma loss the rate ratio.
         wanted: also work out the ε, the records and the owners that a power would take, one at a time.
         **settings: see `PlanSettings`; features are `all` unless others are named.
 
@@ -150,13 +154,15 @@ def power(
     if wanted is not None and not 0 < wanted < 1:
         raise BadInput(f"a power of {wanted}", remedy="give a number between 0 and 1, such as 0.8", value=wanted)
     name, row = _coefficient(known.dictionary, column)
-    log_odds = known.dictionary.target.kind == "label"
-    size = _size(effect, log_odds=log_odds)
+    kinds = {"log_odds": known.dictionary.target.kind == "label", "log_rates": known.dictionary.target.is_rate}
+    size = _size(effect, **kinds)
     errors = partial(_errors, known, row)
     found = errors(scenario)
     needed = None if wanted is None else _needed(scenario, lambda who: errors(who).power(size), wanted)
     unit = UNITS["record" if known.person is None else "person"]
-    return Power(scenario, name, effect, log_odds, found, found.power(size), wanted, needed, unit)
+    return Power(
+        scenario, name, effect, errors=found, power=found.power(size), wanted=wanted, needed=needed, unit=unit, **kinds
+    )
 
 
 def _errors(known: PublicStudy, row: FloatArray, scenario: Scenario) -> ExpectedErrors:
@@ -206,10 +212,15 @@ def _coefficient(dictionary: Dictionary, column: str) -> tuple[str, FloatArray]:
     return found[0], np.asarray(effects[names.index(found[0])])
 
 
-def _size(effect: float, *, log_odds: bool) -> float:
+def _kind(*, log_odds: bool, log_rates: bool) -> str:
+    return "an odds ratio" if log_odds else "a rate ratio" if log_rates else "an effect"
+
+
+def _size(effect: float, *, log_odds: bool, log_rates: bool) -> float:
     """How large a coefficient is; refuses what is no effect."""
-    if log_odds and not (math.isfinite(effect) and effect > 0 and effect != 1):
-        raise BadInput(f"an odds ratio of {effect}", remedy="give a number above 0 that is not 1", value=effect)
-    if not (math.isfinite(effect) and effect != 0):
-        raise BadInput(f"an effect of {effect}", remedy="give a finite number that is not 0", value=effect)
-    return abs(math.log(effect)) if log_odds else abs(effect)
+    is_ratio = log_odds or log_rates
+    known, none = _kind(log_odds=log_odds, log_rates=log_rates), 1 if is_ratio else 0
+    if not math.isfinite(effect) or effect == none or (is_ratio and effect <= 0):
+        remedy = "give a number above 0 that is not 1" if is_ratio else "give a finite number that is not 0"
+        raise BadInput(f"{known} of {effect}", remedy=remedy, value=effect)
+    return abs(math.log(effect)) if is_ratio else abs(effect)

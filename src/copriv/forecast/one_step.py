@@ -45,7 +45,7 @@ MOST_NUMBERS = 200
 # A direction that bends by less than this share of the most curved one is flat.
 _FLAT = 1e-10
 # Losses under which intervals were shown to hold (`python -m benchmarks inference`).
-COVERED = ("squared", "logistic")
+COVERED = ("squared", "huber", "logistic", "poisson", "gamma")
 FLAT = "the public rows do not tell some columns apart: one hardly varies, or is a sum of others"
 SHIFTED = (
     "the owners' answers say that the public rows may be of another population, so that these do not tell how steep "

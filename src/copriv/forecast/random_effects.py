@@ -1,8 +1,9 @@
 """Estimates of several owners together: fixed and random effects, and how much owners differ (τ²).
 
 Each owner has an estimate y_i of the same coefficient with a known variance v_i. What they scatter beyond that is τ²,
-by DerSimonian and Laird's moments. A variance that rests on the scatter of N owners is itself uncertain, so its share
-of the whole takes the quantile from the normal one to Student's with N − 1 degrees of freedom.
+by DerSimonian and Laird's moments. An interval of their mean rests on the scatter itself, as Hartung and Knapp have it:
+owners that scatter little by chance make it narrower, which is what makes it hold as often as it says. A variance that
+rests on the scatter of N owners is uncertain, so the quantile is Student's.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import numpy as np
 
 from copriv.vectors import FloatArray
 
-# Fewer owners do not tell how much owners differ.
+# Fewer owners do not tell how much owners differ; nor do more, if their mean is that of fewer equal ones than this.
 FEWEST_OWNERS = 5
+_FEWEST_EQUAL = 4.0
+# Intervals are not narrower than this share of what known errors make them, however little owners scatter.
+_NARROWEST = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +65,75 @@ def between_owners(estimates: FloatArray, variances: FloatArray) -> tuple[float,
     """
     if not np.all(variances > 0):
         return 0.0, 0.0
-    weights = 1 / variances
-    mean = float(weights @ estimates / weights.sum())
-    scatter = float(weights @ (estimates - mean) ** 2)
-    room = float(weights.sum() - weights @ weights / weights.sum())
+    scatter, room = _scatter(estimates, variances)
     free = estimates.size - 1
     return (max(0.0, (scatter - free) / room) if room > 0 else 0.0), scatter
 
 
-def quantile(level: float, owners: int, share: float) -> float:
-    """How many standard errors hold a level if this share of the variance rests on the scatter of so many owners.
+def _scatter(estimates: FloatArray, variances: FloatArray) -> tuple[float, float]:
+    """Cochran's Q, and by how much it grows with τ²."""
+    weights = 1 / variances
+    mean = float(weights @ estimates / weights.sum())
+    room = float(weights.sum() - weights @ weights / weights.sum())
+    return float(weights @ (estimates - mean) ** 2), room
 
-    >>> [round(quantile(0.95, 10, share), 2) for share in (0.0, 0.5, 1.0)]
-    [1.96, 2.1, 2.26]
+
+def tell_differences(weights: FloatArray) -> bool:
+    """Whether owners of these weights are enough to tell how much owners differ.
+
+    >>> tell_differences(np.full(5, 0.2)), tell_differences(np.array([0.92, 0.02, 0.02, 0.02, 0.02]))
+    (True, False)
     """
-    from scipy.special import ndtri, stdtrit
+    return weights.size >= FEWEST_OWNERS and float(weights @ weights) <= 1 / _FEWEST_EQUAL
 
-    at = (1 + level) / 2
-    return float(ndtri(at)) if share <= 0 or owners < 2 else float(stdtrit((owners - 1) / share, at))
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """The variance that an interval is made of, and the degrees of freedom of Student's quantile."""
+
+    variance: float
+    freedom: float = math.inf
+
+    @classmethod
+    def of(cls, scatter: float, deviation: float, known: float, common: float) -> Width:
+        """Of a mean of owners.
+
+        Args:
+            scatter: its variance, as the owners' scatter tells it.
+            deviation: what that is off by.
+            known: its variance by sampling and noise.
+            common: a variance that all owners' estimates share, which does not make them scatter.
+        """
+        variance = max(scatter, _NARROWEST**2 * known) + common
+        return cls(variance, max(1.0, 2 * (variance / deviation) ** 2) if deviation > 0 else math.inf)
+
+    def reach(self, level: float) -> float:
+        """How far an interval goes to both sides.
+
+        >>> [round(Width(1.0, freedom).reach(0.95), 2) for freedom in (math.inf, 9.0)]
+        [1.96, 2.26]
+        """
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, (1 + level) / 2)) * math.sqrt(self.variance)
+
+    def p_value(self, estimate: float) -> float:
+        """The level from which on the interval around an estimate holds 0, from 1 down."""
+        from scipy.special import stdtr
+
+        return 2 * float(stdtr(self.freedom, -abs(estimate) / math.sqrt(self.variance)))
+
+
+def width_of_mean(estimates: FloatArray, variances: FloatArray, weights: FloatArray, common: float) -> Width:
+    """Of Σ weights·estimates; by known errors alone where the scatter tells nothing."""
+    known = float(weights**2 @ variances)
+    if not np.all(variances > 0) or not tell_differences(weights):
+        return Width(known + common)
+    scatter, room = _scatter(estimates, variances)
+    free, squares = estimates.size - 1, float(weights @ weights)
+    return Width.of(
+        known + squares * (scatter - free) / room, squares * math.sqrt(2 / free) * scatter / room, known, common
+    )
 
 
 def meta_analysis(estimates: FloatArray, variances: FloatArray, common: float, level: float) -> MetaAnalysis:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copriv.forecast.one_step import PublicSandwich, doubt_by_public_rows
-from copriv.forecast.random_effects import FEWEST_OWNERS, quantile
+from copriv.forecast.random_effects import Width, tell_differences
 from copriv.forecast.setting import Setting
 from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
@@ -37,6 +37,7 @@ class ExpectedErrors:
         between: by differences between owners.
         public: by public rows being a sample.
         owners: how many there are.
+        tell: whether they are enough, and even enough, to tell how much they differ.
     """
 
     sampling: float
@@ -44,6 +45,7 @@ class ExpectedErrors:
     between: float
     public: float
     owners: int
+    tell: bool = True
 
     @property
     def standard_error(self) -> float:
@@ -55,19 +57,13 @@ class ExpectedErrors:
         from scipy.special import chdtri, ndtr
 
         known, deviation = self.sampling + self.privacy, self.standard_error
-        if self.owners < FEWEST_OWNERS:
-            reach = quantile(_LEVEL, self.owners, 0.0) * math.sqrt(known + self.public)
-            return float(_beyond(effect, reach, deviation, ndtr))
+        if not self.tell:
+            return _beyond(effect, Width(known + self.public).reach(_LEVEL), deviation, ndtr)
         free = self.owners - 1
         chances = (np.arange(_SCATTERS) + 0.5) / _SCATTERS
-        scatter = np.asarray(chdtri(free, 1 - chances)) / free * (known + self.between)
-        found = np.maximum(scatter - known, 0.0)
-        totals = known + self.public + found
-        reaches = [
-            quantile(_LEVEL, self.owners, float(more / total)) * math.sqrt(total)
-            for more, total in zip(found, totals, strict=True)
-        ]
-        return float(np.mean([_beyond(effect, reach, deviation, ndtr) for reach in reaches]))
+        scatters = np.asarray(chdtri(free, 1 - chances)) / free * (known + self.between)
+        widths = [Width.of(scatter, math.sqrt(2 / free) * scatter, known, self.public) for scatter in scatters.tolist()]
+        return float(np.mean([_beyond(effect, width.reach(_LEVEL), deviation, ndtr) for width in widths]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +113,10 @@ class Ahead:
         doubt = doubt_by_public_rows(self.public, self.loss, sandwich, self.start, spread)
         between = one * heterogeneity * float(weights @ weights)
         by_public = np.einsum("ij,ij->i", effects @ doubt, effects)
+        told = tell_differences(weights)
         parts = zip(one / records.sum(), noise, between, by_public, strict=True)
         return [
-            ExpectedErrors(float(sampling), float(privacy), float(owners), float(rows), records.size)
+            ExpectedErrors(float(sampling), float(privacy), float(owners), float(rows), records.size, told)
             for sampling, privacy, owners, rows in parts
         ]
 

@@ -9,6 +9,7 @@ from statistics import NormalDist
 import polars as pl
 
 from copriv.errors import BadInput
+from copriv.records.target import Target
 from copriv.report.model_file import ModelFile
 
 LEVEL = 0.95
@@ -29,7 +30,7 @@ def coefficients_by_column(model: ModelFile, level: float = LEVEL) -> pl.DataFra
     if not 0 < level < 1:
         raise BadInput(f"an interval of level {level}", remedy="give a number between 0 and 1", value=level)
     dictionary = model.dictionary
-    scale, center = target_map(model)
+    scale, center = target_map(dictionary.target)
     *weights, intercept = dictionary.cell_weights(model.theta)
     units = [1.0 if each.cell is None else each.cell.unit for each in weights]
     origins = [each.cell.origin if each.cell and each.cell.part == "value" else 0.0 for each in weights]
@@ -49,9 +50,8 @@ def coefficients_by_column(model: ModelFile, level: float = LEVEL) -> pl.DataFra
     return table.with_columns(*ratios).with_columns(_intervals(model, found, scale, level))
 
 
-def target_map(model: ModelFile) -> tuple[float, float]:
+def target_map(target: Target) -> tuple[float, float]:
     """From margins to the target's unit: scale and centre; margins are log-odds of labels, logarithms of rates."""
-    target = model.dictionary.target
     if target.is_rate:
         return 1.0, math.log(target.center)
     return (1.0, 0.0) if target.kind == "label" else (target.scale, target.center)

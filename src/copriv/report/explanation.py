@@ -42,7 +42,8 @@ def explain_rows(model: ModelFile, table: pl.DataFrame, most: int = REASONS) -> 
     if most < 1:
         raise BadInput(f"{most} reasons for a prediction", remedy="ask for at least 1", value=most)
     found = contributions_of(model.dictionary, model.theta, table)
-    scale, target = target_map(model)[0], model.dictionary.target
+    target = model.dictionary.target
+    scale = target_map(target)[0]
     offsets = target.prediction_offsets(table) if target.is_rate else np.zeros(table.height)
     average = float(target.restore(np.array([found.average + target.base]))[0])
     times = {"label": "the odds", "count": "it", "amount": "it"}.get(target.kind)

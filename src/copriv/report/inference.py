@@ -16,9 +16,17 @@ import numpy as np
 
 from copriv.errors import BadInput
 from copriv.forecast.one_step import OneStep
-from copriv.forecast.random_effects import FEWEST_OWNERS, MetaAnalysis, Pooled, between_owners, meta_analysis, quantile
+from copriv.forecast.random_effects import (
+    MetaAnalysis,
+    between_owners,
+    meta_analysis,
+    tell_differences,
+    width_of_mean,
+)
 from copriv.records.dictionary import Dictionary
+from copriv.records.target import Target
 from copriv.report.coefficient_errors import OF_TREES, effects_of
+from copriv.report.coefficients import target_map
 from copriv.report.sentence import many
 from copriv.vectors import FloatArray
 
@@ -41,15 +49,16 @@ CAUTION = (
 
 
 class Coefficient(msgspec.Struct, frozen=True):
-    """One coefficient of all owners together, in the target's unit, or of log-odds.
+    """One coefficient of all owners together, in the target's unit, of log-odds, or of the logarithm of a rate.
 
     Args:
         name: the column, or the column and the category.
         estimate: not drawn towards the public rows.
-        standard_error: of it; its parts follow, and their squares add up to its square.
+        standard_error: of it; its parts follow, and their squares add up to its square. The interval rests on how
+            much owners' own estimates scatter, so it is not always as many of these.
         sampling: by private records being a sample.
         privacy: by owners' noise.
-        between: by differences between owners (τ²); 0 where there are too few owners to tell.
+        between: by differences between owners (τ²); 0 where too few owners, or one too large, do not tell.
         public: by public rows being a sample.
         low: of the interval; None where there is none.
         high: of the interval.
@@ -96,6 +105,7 @@ class Inference(msgspec.Struct, frozen=True):
         owners: each on its own.
         meta: the same as a meta-analysis; nothing if fewer than two owners have answered.
         log_odds: whether coefficients add to log-odds, so that exp(coefficient) is an odds ratio.
+        log_rates: whether they add to the logarithm of an expectation, so that it is a rate ratio.
         population: of what the coefficients are.
         none: why there are no intervals; empty if there are.
         noise: secure, or that of a simulation.
@@ -106,11 +116,17 @@ class Inference(msgspec.Struct, frozen=True):
     owners: tuple[OwnerEstimates, ...] = ()
     meta: tuple[MetaRow, ...] = ()
     log_odds: bool = False
+    log_rates: bool = False
     population: str = ""
     none: str = ""
     noise: str = "secure"
     level: float = LEVEL
     format: int = FORMAT
+
+    @property
+    def ratio(self) -> str:
+        """What exp(coefficient) is called; empty if nothing."""
+        return "odds ratio" if self.log_odds else "rate ratio" if self.log_rates else ""
 
     def place(self, name: str) -> int:
         """Where a coefficient stands.
@@ -184,8 +200,16 @@ def infer_coefficients(dictionary: Dictionary, found: OneStep | str, names: Sequ
         OwnerEstimates(names[owner], int(records), tuple(row.tolist()), tuple(np.sqrt(variances).tolist()))
         for owner, records, row, variances in zip(found.heard.tolist(), found.records, each, own, strict=True)
     )
-    is_label = dictionary.target.kind == "label"
-    return Inference(coefficients, owners, meta, is_label, _population(found, is_label), found.none, noise)
+    return Inference(
+        coefficients,
+        owners,
+        meta,
+        log_odds=dictionary.target.kind == "label",
+        log_rates=dictionary.target.is_rate,
+        population=_population(found, dictionary.target),
+        none=found.none,
+        noise=noise,
+    )
 
 
 def pooled_coefficients(
@@ -208,10 +232,10 @@ def without_ridge(found: OneStep, effects: FloatArray) -> OneStep:
 def in_units(dictionary: Dictionary) -> tuple[FloatArray, FloatArray, list[str]]:
     """What is added to each coefficient, the rows that models are multiplied by, and names, in the target's unit.
 
+    Coefficients of labels add to log-odds, those of counts and amounts to the logarithm of the expectation.
     Cells that a model cannot move, such as the category that others are compared with, are left out.
     """
-    target = dictionary.target
-    scale, center = (1.0, 0.0) if target.kind == "label" else (target.scale, target.center)
+    scale, center = target_map(dictionary.target)
     effects = scale * effects_of(dictionary)[:-1]
     labels = [weight.label for weight in dictionary.cell_weights([0.0] * dictionary.parameters)]
     moved = np.flatnonzero(np.any(effects != 0, axis=1))
@@ -233,28 +257,20 @@ def _is_pulled(found: OneStep, effects: FloatArray, own: FloatArray) -> bool:
 
 
 def _coefficient(name: str, found: OneStep, effect: FloatArray, each: FloatArray, own: FloatArray) -> Coefficient:
-    weights, owners = found.weights, found.heard.size
+    weights = found.weights
     sampling = float(found.sampling_of(effect)[0] / found.records.sum())
     privacy = float(found.noise_of(effect)[0] * (weights**2 @ found.noise))
     public = float(found.public_of(effect)[0])
-    between = between_owners(each, own)[0] * float(weights @ weights) if owners >= FEWEST_OWNERS else 0.0
+    between = between_owners(each, own)[0] * float(weights @ weights) if tell_differences(weights) else 0.0
     total = sampling + privacy + public + between
     estimate = float(weights @ each)
     parts = [math.sqrt(part) for part in (total, sampling, privacy, between, public)]
     bare = Coefficient(name, estimate, *parts)
     if found.none or total == 0:
         return bare
-    share = between / total
-    low, high = Pooled(estimate, bare.standard_error, quantile(LEVEL, owners, share)).interval
-    chance = _p_value(estimate / bare.standard_error, owners, share)
-    return msgspec.structs.replace(bare, low=low, high=high, p_value=chance)
-
-
-def _p_value(deviations: float, owners: int, share: float) -> float:
-    from scipy.special import ndtr, stdtr
-
-    away = -abs(deviations)
-    return 2 * float(ndtr(away) if share <= 0 else stdtr((owners - 1) / share, away))
+    width = width_of_mean(each, own, weights, public)
+    reach = width.reach(LEVEL)
+    return msgspec.structs.replace(bare, low=estimate - reach, high=estimate + reach, p_value=width.p_value(estimate))
 
 
 def _meta_row(name: str, found: MetaAnalysis) -> MetaRow:
@@ -262,13 +278,14 @@ def _meta_row(name: str, found: MetaAnalysis) -> MetaRow:
     return MetaRow(name, shown[0], shown[1], found.tau_squared, found.i_squared, found.heterogeneity_p)
 
 
-def _population(found: OneStep, is_label: bool) -> str:
+def _population(found: OneStep, target: Target) -> str:
     owners = found.heard.size
-    model = "log-odds" if is_label else "target"
+    rate = "logarithm of the expectation"
+    model = {"label": "log-odds", "count": rate, "amount": rate}.get(target.kind, "target")
     few = (
-        f"Fewer than {FEWEST_OWNERS} owners do not tell how much owners differ: intervals are of these owners alone."
-        if owners < FEWEST_OWNERS
-        else "Intervals count differences between owners (τ²), as if these owners were drawn from others like them."
+        "Intervals count differences between owners (τ²), as if these owners were drawn from others like them."
+        if tell_differences(found.weights)
+        else "So few owners, or one so large, do not tell how much owners differ: intervals are of these owners alone."
     )
     return (
         f"Coefficients are of the best linear model of the {model}, in these features and without a ridge, of the "

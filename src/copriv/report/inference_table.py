@@ -63,7 +63,7 @@ def forest(told: Inference, name: str) -> str:
     if told.meta:
         pooled = {"fixed effect": told.meta[place].fixed, "random effects": told.meta[place].random}
         rows += [Interval(label, each[0], each[1:] if known else None) for label, each in pooled.items()]
-    unit = "log-odds" if told.log_odds else "in the target's unit"
+    unit = "log-odds" if told.log_odds else "logarithm of the rate" if told.log_rates else "in the target's unit"
     said = f"{plain(name)}: estimates of {len(told.owners)} owners with {told.level:.0%} intervals"
     picture = interval_picture(rows, Axes(plain(name), said, unit, ""), zero=0.0)
     return picture.replace(">", f' xmlns="http://www.w3.org/2000/svg">{_STYLE}', 1)
@@ -71,7 +71,7 @@ def forest(told: Inference, name: str) -> str:
 
 def _headings(told: Inference) -> list[str]:
     parts = ["sampling", "privacy", "owners", "public rows"]
-    ratio = ["odds ratio"] if told.log_odds else []
+    ratio = [told.ratio] if told.ratio else []
     return ["coefficient", "estimate", "standard error", *parts, f"{told.level * 100:.0f} % interval", *ratio, "p"]
 
 
@@ -79,7 +79,7 @@ def _cells(told: Inference, each: Coefficient) -> list[str]:
     parts = (each.standard_error, each.sampling, each.privacy, each.between, each.public)
     held = each.low is not None and each.high is not None
     ends = f"{each.low:.4g} to {each.high:.4g}" if held else "no interval"
-    ratio = [_ratio(each)] if told.log_odds else []
+    ratio = [_ratio(each)] if told.ratio else []
     chance = "–" if each.p_value is None else ("< 0.0001" if each.p_value < 1e-4 else f"{each.p_value:.4f}")
     return [plain(each.name), f"{each.estimate:.4g}", *(f"{part:.2g}" for part in parts), ends, *ratio, chance]
 

@@ -43,6 +43,15 @@ def test_a_run_comes_near_the_truth(run):
     assert run.metrics["relative_fitness"] < 0.05
 
 
+def test_its_interval_holds_the_truth(run):
+    found = {row["name"]: row for row in run.inference().to_polars().iter_rows(named=True)}
+    assert found["age"]["low"] < SLOPE < found["age"]["high"]
+    assert found["age"]["rate_ratio"] == pytest.approx(np.exp(found["age"]["estimate"]))
+    at_fifty = found["intercept"]["estimate"] + 50 * found["age"]["estimate"]
+    assert at_fifty == pytest.approx(np.log(1.5), abs=0.15)
+    assert "logarithm of the expectation" in run.inference().population
+
+
 def test_predictions_are_for_the_exposure(run):
     rows = table(seed=5, rows=200)
     there = rows.with_columns(pl.lit(1.0).alias("years"))

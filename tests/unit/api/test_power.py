@@ -24,10 +24,22 @@ def test_columns_that_public_rows_do_not_tell_apart_are_refused():
     assert 0 < cp.power(rows(), WHO, target="rate", column="dose", effect=0.1).power < 1
 
 
-def test_losses_whose_intervals_were_not_measured_are_refused():
+def test_losses_whose_intervals_were_not_measured_are_refused(monkeypatch):
+    monkeypatch.setattr("copriv.api.power.COVERED", ("squared",))
     with pytest.raises(BadInput, match="no interval") as refused:
         cp.power(rows(), WHO, target="rate", column="dose", effect=0.1, loss="huber")
     assert "has not been measured" in refused.value.remedy
+
+
+def test_counts_have_rate_ratios():
+    counted = rows().with_columns(visits=pl.col("rate").exp().round().clip(0, 20)).drop("rate")
+    given = {"target": "visits", "column": "dose", "loss": "poisson"}
+    found = cp.power(counted, WHO, effect=1.1, **given)
+    assert "a rate ratio of 1.1 for 'dose' is found" in found.lines()[0]
+    assert found.to_dict()["rate_ratio"]
+    assert found.power == pytest.approx(cp.power(counted, WHO, effect=1 / 1.1, **given).power)
+    with pytest.raises(BadInput, match="a rate ratio of 1"):
+        cp.power(counted, WHO, effect=1.0, **given)
 
 
 def test_people_are_named():
