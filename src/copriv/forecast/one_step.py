@@ -39,7 +39,9 @@ from copriv.rules.rule import AnyRule
 from copriv.vectors import FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
-LIKELY = 0.2
+LIKELY = 0.15
+# If what the clip takes varies by more than this share of the whole, most of a coefficient would be what public rows say.
+MOST_TAKEN = 0.5
 # Longer models have no coefficients that people read, and their Hessians take long.
 MOST_NUMBERS = 200
 # A direction that bends by less than this share of the most curved one is flat.
@@ -50,6 +52,10 @@ FLAT = "the public rows do not tell some columns apart: one hardly varies, or is
 SHIFTED = (
     "the owners' answers say that the public rows may be of another population, so that these do not tell how steep "
     "the fitness is, nor what the clip takes"
+)
+TAKEN = (
+    "the clip takes most of what records say of some coefficient, and only public rows tell how much: promise a larger "
+    "ε, find more records, or leave out columns with rare large values"
 )
 
 
@@ -92,6 +98,12 @@ class PublicSandwich:
             free * covariance(full, full),
             bool(bends[0] <= _FLAT * bends[-1]),
         )
+
+    @property
+    def share_taken(self) -> float:
+        """The largest share of a number's variance, over records, that the clip takes."""
+        taken, full = (np.diag(self.inverse @ each @ self.inverse) for each in (self.taken, self.full))
+        return float(np.max(taken / np.maximum(full, np.finfo(float).tiny)))
 
     def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
         """Of a model of so many records, whose average gradient has noise of this variance on every number."""
@@ -195,6 +207,8 @@ def _why_not(told: ToldGradients, sandwich: PublicSandwich) -> str:
         return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
     if sandwich.flat:
         return FLAT
+    if sandwich.share_taken > MOST_TAKEN:
+        return TAKEN
     return SHIFTED if told.shifted > LIKELY else ""
 
 

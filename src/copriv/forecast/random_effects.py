@@ -19,7 +19,7 @@ from copriv.vectors import FloatArray
 FEWEST_OWNERS = 5
 _FEWEST_EQUAL = 4.0
 # Intervals are not narrower than this share of what known errors make them, however little owners scatter.
-_NARROWEST = 0.7
+_NARROWEST = 0.6
 
 
 @dataclass(frozen=True, slots=True)

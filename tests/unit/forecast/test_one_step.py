@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from copriv.forecast.one_step import FLAT, SHIFTED, OneStep, unshrunk
+from copriv.forecast.one_step import FLAT, SHIFTED, TAKEN, OneStep, PublicSandwich, unshrunk
 from copriv.forecast.told_gradients import SILENT, told_gradients
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
@@ -169,6 +169,18 @@ def test_no_interval_is_said_with_a_reason():
     assert unshrunk(rule, rule.begin()) == SILENT
     statistics = StatisticsRule(P, (RECORDS,) * 2, (1.0, 1.0), Norm.L1, 1e-5, 50.0)
     assert "does not ask for gradients" in unshrunk(statistics, statistics.begin())
+
+
+def test_a_clip_that_takes_most_leaves_no_interval():
+    generator, objective = np.random.default_rng(5), objective_of("squared")
+    samples, public = [population(RECORDS, generator) for _ in range(OWNERS)], population(ROWS, generator)
+    for quantile, why in ((0.95, ""), (0.3, TAKEN)):
+        start, noise = plan(public, objective, 5.0, quantile)
+        shape = {"records": [RECORDS] * OWNERS, "noise_std": noise.noise_std, "clip": noise.clip, "norm": Norm.L1}
+        rule = NewtonRule.of(public, objective, start=start, **shape)
+        assert unshrunk(rule, ask_everybody(rule, samples, objective, noise, generator)).none == why
+    everything = PublicSandwich.of(public, objective.loss, start, 1e-9, Norm.L1)
+    assert everything.share_taken == pytest.approx(1.0, abs=1e-6)
 
 
 def test_columns_that_public_rows_do_not_tell_apart_have_no_interval():

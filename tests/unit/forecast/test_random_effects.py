@@ -91,5 +91,5 @@ def test_a_p_value_is_where_the_interval_begins_to_hold_0():
 
 def test_owners_that_agree_wholly_leave_some_doubt():
     assert width_of_mean(np.ones(8), np.ones(8), np.full(8, 1 / 8), 0.0).reach(0.95) == pytest.approx(
-        0.7 * 1.96 / 8**0.5, rel=1e-4
+        0.6 * 1.96 / 8**0.5, rel=1e-4
     )
