@@ -13,7 +13,7 @@ from copriv.api.model import Model
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.hazard import PERIOD, RECORD, fit_periods, period_number, person_periods
+from copriv.records.hazard import PERIOD, RECORD, Naming, fit_periods, period_number, person_periods
 from copriv.records.table import collect
 
 
@@ -55,7 +55,15 @@ def settle_edges(
 
 
 def expand_periods(
-    table: Table, time: str, event: str, edges: Sequence[float], out: Path | None = None, form: FileFormat = PLAIN
+    table: Table,
+    time: str,
+    event: str,
+    edges: Sequence[float],
+    out: Path | None = None,
+    form: FileFormat = PLAIN,
+    *,
+    person: str = "",
+    prefix: str = "",
 ) -> pl.DataFrame:
     """A row for every record and period that it lived through: `record` says whose, `period` which.
 
@@ -69,6 +77,10 @@ def expand_periods(
         edges: where periods end: as agreed, or as `period_edges` finds them on public rows.
         out: a new .csv or .parquet file to write.
         form: how a file is written, where its name and header do not tell.
+        person: the column of people's ids; `record` has them then. Without one, records are numbered from 0, in every
+            table alike.
+        prefix: of those numbers, so that they differ from other tables'; with `person` and `out`, the name of `out` is
+            taken where none is given.
 
     Raises:
         BadInput: a column is missing, periods are none, or `out` exists.
@@ -78,7 +90,8 @@ def expand_periods(
     """
     if out is not None:
         require_new_table(out)
-    frame = collect(person_periods(as_lazy(table, form), time, event, edges))
+    naming = Naming(person, prefix or (out.stem if person and out is not None else ""))
+    frame = collect(person_periods(as_lazy(table, form), time, event, edges, naming))
     if out is not None:
         frame.write_csv(out) if out.suffix.lower() == ".csv" else frame.write_parquet(out)
     return frame
