@@ -1,6 +1,6 @@
 """report.html: the page that people forward. Drawn from what may be passed on, and given nothing else.
 
-Its three sources are model.json, privacy.json and report.json. Figures that were measured on records are not among its
+Its sources are model.json, privacy.json, report.json and inference.json. Figures that were measured on records are not among its
 arguments: they are in another file, drawn by another module (`internal_page`).
 """
 
@@ -16,6 +16,8 @@ from copriv.learner.validation import Validation
 from copriv.losses.metrics import Metrics
 from copriv.protocol.text import plain
 from copriv.report.in_words import feature_words, loss_words, reason_words, rule_words, target_words
+from copriv.report.inference import NOTHING_INFERRED, Inference
+from copriv.report.inference_section import inference_section
 from copriv.report.model_file import ModelFile
 from copriv.report.model_section import model_section
 from copriv.report.owner_section import noise_words, owner_table, promise_words
@@ -61,6 +63,7 @@ class Passable:
     model: ModelFile
     statement: Statement
     facts: ReportFacts
+    inference: Inference = NOTHING_INFERRED
 
 
 def report_html(run: Passable) -> str:
@@ -93,7 +96,7 @@ def report_html(run: Passable) -> str:
         ),
     }
     sections = (_quality(facts), _distance(facts), _rest(facts, run.model), _answers(facts), model_section(run.model))
-    for section in sections:
+    for section in (*sections, inference_section(run.inference)):
         page |= section
     return render("report.html", statement, page=page)
 
