@@ -57,7 +57,7 @@ def _strength(each: Coefficient) -> float:
 
 def _forests(told: Inference, standing: list[Coefficient]) -> list[tuple[str, str]]:
     """Pictures with their words; none where there are no intervals, or one owner alone."""
-    if told.none or len(told.owners) < 2:  # noqa: PLR2004 - owners are compared with each other
+    if told.none or len(told.owners) < 2:
         return []
     hidden = len(told.owners) - MOST_OWNERS
     most = f"; the {MOST_OWNERS} with most records of {len(told.owners):,}" if hidden > 0 else ""

@@ -1,7 +1,7 @@
 """report.html: the page that people forward. Drawn from what may be passed on, and given nothing else.
 
-Its sources are model.json, privacy.json, report.json and inference.json. Figures that were measured on records are not among its
-arguments: they are in another file, drawn by another module (`internal_page`).
+Its sources are model.json, privacy.json, report.json and inference.json. Figures that were measured on records are not
+among its arguments: they are in another file, drawn by another module (`internal_page`).
 """
 
 from __future__ import annotations
