@@ -292,7 +292,7 @@ def test_every_file_is_read_in_its_own_form(tmp_path, monkeypatch, folder, sheet
 
 
 def test_a_form_that_nobody_knows_can_be_said_once(tmp_path, monkeypatch):
-    """`ledger new` asks for no form: the first file can be appended as the block `first`, as it is written."""
+    """`ledger init` asks for no form: the first file can be appended as the block `first`, as it is written."""
     monkeypatch.chdir(tmp_path)
     ledger = _open(_excel(Path("sheet.csv"), NAMES))
     with pytest.raises(BadInput, match="known as a part"):
