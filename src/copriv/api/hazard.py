@@ -79,19 +79,24 @@ def expand_periods(
         form: how a file is written, where its name and header do not tell.
         person: the column of people's ids; `record` has them then. Without one, records are numbered from 0, in every
             table alike.
-        prefix: of those numbers, so that they differ from other tables'; with `person` and `out`, the name of `out` is
-            taken where none is given.
+        prefix: of those numbers, so that they differ from other tables'. With `person` it names records without an id,
+            and has to be given: each of them is a person of its own, in every table.
 
     Raises:
-        BadInput: a column is missing, periods are none, or `out` exists.
+        BadInput: a column is missing, periods are none, `out` exists, or there is no prefix for those without an id.
 
     >>> expand_periods({"months": [2.0, 5.0], "died": [1, 0], "age": [50, 60]}, "months", "died", [3, 6]).height
     3
     """
     if out is not None:
         require_new_table(out)
-    naming = Naming(person, prefix or (out.stem if person and out is not None else ""))
-    frame = collect(person_periods(as_lazy(table, form), time, event, edges, naming))
+    if person and not prefix:
+        raise BadInput(
+            "records without an id would be called alike in every table",
+            remedy="name the table: --prefix 2026-03, another one for every table of the same people",
+            value=person,
+        )
+    frame = collect(person_periods(as_lazy(table, form), time, event, edges, Naming(person, prefix)))
     if out is not None:
         frame.write_csv(out) if out.suffix.lower() == ".csv" else frame.write_parquet(out)
     return frame

@@ -23,7 +23,7 @@ class PeriodsOptions(AsJson, FileOptions):
         int | None, option("--periods", DATA, "So many, chosen on this table: for public rows only.")
     ] = None
     person: Annotated[
-        str, option("--person", DATA, "The column of people's ids, which they have in every file (default: none).")
+        str, option("--person", DATA, "The column of people's ids, which they have in every file; with --prefix.")
     ] = ""
     prefix: Annotated[
         str, option("--prefix", DATA, "Number records as PREFIX/0, PREFIX/1, …: other files' are other records.")
@@ -40,7 +40,7 @@ def periods(options: PeriodsOptions) -> None:
 
     Then: --target died --loss logistic --person record --weigh row --rows-cap 6. A record's rows are clipped as one.
 
-    Next month's file has other records, numbered from 0, too: give --prefix 2026-03, or --person with people's ids.
+    Next month's file has other records, numbered from 0, too: give --prefix 2026-03, and --person if people have ids.
     """
     import msgspec
     import typer

@@ -330,13 +330,11 @@ def _periods(name, start, **naming):
 
 
 @pytest.mark.parametrize(
-    ("naming", "returning"),
-    [({"prefix": "march"}, 0), ({"person": "card"}, 2), ({"person": "card", "prefix": "march"}, 2)],
+    ("naming", "returning"), [({"prefix": "march"}, 0), ({"person": "card", "prefix": "march"}, 2)]
 )
 def test_records_of_another_file_of_periods_are_other_records(tmp_path, monkeypatch, naming, returning):
     monkeypatch.chdir(tmp_path)
-    first = {**naming, "prefix": "february"} if "prefix" in naming else naming
-    ledger = _open(_periods("february.parquet", 0, **first))
+    ledger = _open(_periods("february.parquet", 0, **{**naming, "prefix": "february"}))
     told = append(ledger, "march", _periods("march.parquet", 3, **naming), person="record")
     assert (told.units, told.returning) == (6 - returning, returning)
     assert told.state.blocks["first"].arrival.units == 6
