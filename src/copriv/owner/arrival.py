@@ -233,7 +233,7 @@ def _numbered_again(arrival: Arrival) -> BadInput:
     return BadInput(
         f"the records of {arrival.data.name} are numbered from 0, as those of another block are: they would be taken "
         "for the same",
-        remedy="make both files again, each with a `copriv periods --prefix` of its own, and `--person` if there are ids",
+        remedy="make the file again with `copriv periods --prefix`, and another prefix for every file to come",
         value=arrival.person,
     )
 
