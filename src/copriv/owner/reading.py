@@ -110,6 +110,15 @@ def units_of(state: LedgerState, reading: Reading) -> int:
     return sum(block.units for block in _arrivals(state) if block.name in reading.blocks)
 
 
+def units_by_block(ledger: Path, reading: Reading | None) -> dict[str, int]:
+    """How many units of each block a study reads, in the order of arrival; nothing if there are no blocks."""
+    if reading is None:
+        return {}
+    with closing(SqliteLedger(ledger)) as opened:
+        arrived = _arrivals(opened.state())
+    return {block.name: block.units for block in arrived if block.name in reading.blocks}
+
+
 def require_units(ledger: Path, reading: Reading, units: int) -> None:
     """Refuse records whose number is not the sum of those of the blocks, which are public."""
     with closing(SqliteLedger(ledger)) as opened:
