@@ -97,10 +97,15 @@ def append_block(
         with registry.exclusive():
             found, state = registry.look_again(seen), ledger.state()
             _require_new(registry, dataset, found, arrival, state)
-            if not named(state.blocks) and arrival.name != FIRST:
-                first, people, _ = _arrived(registry, ledger, _first(registry, dataset, state, arrival), tell)
-                ledger.open_block(first, people)
-            block, people, returning = _arrived(registry, ledger, _as_said(registry, arrival), tell)
+            former = set[bytes]()
+            if not named(state.blocks):
+                opening = arrival if arrival.name == FIRST else _first(registry, dataset, state, arrival)
+                former = _former(registry, dataset, state, opening)
+                if arrival.name != FIRST:
+                    first, people, _ = _arrived(registry, ledger, opening, tell, former)
+                    ledger.open_block(first, people)
+                    former = set()
+            block, people, returning = _arrived(registry, ledger, _as_said(registry, arrival), tell, former)
             _require_recognised(found, dataset, arrival, returning / max(block.units + returning, 1))
             if arrival.name != FIRST:
                 registry.add_block(dataset, found, arrival.name, arrival.by)
@@ -193,6 +198,22 @@ def _first(registry: Registry, dataset: Dataset, state: LedgerState, arrival: Ar
     )
 
 
+def _former(registry: Registry, dataset: Dataset, state: LedgerState, first: Arrival) -> set[bytes]:
+    """Those of earlier versions of what is there first. They have lost what it has, also if they are in it no more."""
+    if not first.person or not any(any(block.spent.values()) for block in state.blocks.values()):
+        return set()
+    found, current = set[bytes](), registry.fingerprint(first.data)
+    for file in registry.known_files():
+        if file.dataset != dataset.id or file.fingerprint == current or registry.block_of(file) is not None:
+            continue
+        if file.path.exists() and registry.fingerprint(file.path) == file.fingerprint:
+            form = registry.form_of(file.fingerprint)
+            found.update(map(registry.person, people_in(BlockFile(file.path, form, first.person))[0]))
+        elif not first.unrelated:
+            raise _version_gone(file.path)
+    return found
+
+
 def _as_said(registry: Registry, arrival: Arrival) -> Arrival:
     """Every file in its own form: what is said of one says nothing of another."""
     if arrival.form != PLAIN:
@@ -201,9 +222,12 @@ def _as_said(registry: Registry, arrival: Arrival) -> Arrival:
 
 
 def _arrived(
-    registry: Registry, ledger: SqliteLedger, arrival: Arrival, tell: Tell
+    registry: Registry, ledger: SqliteLedger, arrival: Arrival, tell: Tell, former: set[bytes]
 ) -> tuple[Block, Iterable[bytes], int]:
-    """The entry of a block, the keyed ids of those who are new in it, and how many are not."""
+    """The entry of a block, the keyed ids of those who have its account, and how many in the file have another.
+
+    Whoever was in an earlier version alone (`former`) has the account and is read no more: it is in no number.
+    """
     state, form = ledger.state(), msgspec.json.encode(arrival.form).decode() if arrival.form != PLAIN else ""
     block = Block(
         name=arrival.name,
@@ -224,9 +248,20 @@ def _arrived(
     here, there = [registry.person(each) for each in named_here], ledger.people()
     if arrival.person == RECORD and numbered_from_zero(named_here) and there.get(here[0], arrival.name) != arrival.name:
         raise _numbered_again(arrival)
-    new = sorted({each for each in here if there.get(each, arrival.name) == arrival.name})
-    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index_of(new), key=key_check(registry))
-    return told, new, len(here) - len(new)
+    new = {each for each in here if there.get(each, arrival.name) == arrival.name}
+    people = sorted(new | former | {each for each, name in there.items() if name == arrival.name})
+    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index_of(people), key=key_check(registry))
+    return told, people, len(here) - len(new)
+
+
+def _version_gone(path: Path) -> BadInput:
+    return BadInput(
+        f"an earlier version of these records is not where it was: {path}; whoever was in it and comes back would have "
+        "a new account",
+        remedy="put it back for this command, or sign that everybody in it is in the file of now, too, or in none to "
+        "come: --unrelated",
+        value=str(path),
+    )
 
 
 def _numbered_again(arrival: Arrival) -> BadInput:

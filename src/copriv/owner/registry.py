@@ -227,7 +227,7 @@ class Registry:
             _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
             connection.execute("INSERT INTO block VALUES (?, ?)", (found.fingerprint, name))
 
-    def block_of(self, found: Found) -> str | None:
+    def block_of(self, found: Found | KnownFile) -> str | None:
         """The name of the block that a file is; None if it is none."""
         rows = self._store.rows("SELECT name FROM block WHERE file = ?", found.fingerprint)
         return str(rows[0][0]) if rows else None

@@ -291,6 +291,14 @@ def test_every_file_is_read_in_its_own_form(tmp_path, monkeypatch, folder, sheet
     assert sorted(set(rows_read(ledger, "first", until="later"))) == sorted([*NAMES, "new"][:people])
 
 
+def test_the_first_file_may_lie_elsewhere_before_it_is_a_block(ledger):
+    moved = Path("first.parquet").rename("elsewhere.parquet").absolute()
+    with pytest.raises(BadInput, match="is not where it was"):
+        append(ledger, "a", write("a.parquet", ["q1"], 100))
+    assert append(ledger, "first", moved).units == 20
+    assert append(ledger, "a", Path("a.parquet").absolute()).units == 1
+
+
 def test_a_form_that_nobody_knows_can_be_said_once(tmp_path, monkeypatch):
     """`ledger init` asks for no form: the first file can be appended as the block `first`, as it is written."""
     monkeypatch.chdir(tmp_path)
@@ -362,3 +370,53 @@ def test_people_by_another_column_bring_no_block(ledger):
         append(ledger, "visits", visits, person="x")
     assert list(state_of(ledger).blocks) == ["first"]
     assert append(ledger, "visits", visits).returning == 1
+
+
+def _spend(ledger, study="before"):
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled(study, study, "learner", "me", unit="person", person="who"))
+        opened.reserve(f"q {study}", "?", Amount(700_000_000, "epsilon"), study, Amount(10**9, "epsilon"))
+
+
+def test_whoever_was_in_an_earlier_version_alone_has_no_new_account(ledger):
+    """p0 to p4 were charged and are in the file of now no more: they come back to the account that they had."""
+    _spend(ledger)
+    change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    told = append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500))
+    assert (told.units, told.returning) == (1, 2)
+    assert told.state.blocks["first"].arrival.units == 20
+    read = rows_read(ledger, "first", "a", until="a")
+    assert "p0" not in read, "it is in no number, so it is not read"
+    assert read.count("p7") == 3
+    assert len(set(read)) == units_of(told.state, Reading(("first", "a"), "a"))
+    moved = Path("later.parquet").rename("moved.parquet").absolute()
+    assert append(ledger, "first", moved).units == 20
+    assert append(ledger, "b", write("b.parquet", ["p0", "p1", "q2"], 600)).returning == 2
+
+
+@pytest.mark.parametrize("how", ["gone", "overwritten"])
+def test_people_of_a_version_that_is_gone_are_signed_for(ledger, how):
+    _spend(ledger)
+    first = Path("first.parquet")
+    later = [f"p{number}" for number in range(5, 25)] * 2
+    if how == "gone":
+        change_version(ledger, write("later.parquet", later), Word("me"))
+        first.unlink()
+    else:
+        change_version(ledger, write("first.parquet", later), Word("me"))
+    with pytest.raises(BadInput, match="an earlier version of these records is not where it was"):
+        append(ledger, "a", write("a.parquet", ["q0", "q1"], 500))
+    assert not any(block.arrival for block in state_of(ledger).blocks.values())
+    assert append(ledger, "a", Path("a.parquet").absolute(), unrelated=True).units == 2
+
+
+def test_versions_that_nobody_has_charged_say_nothing(ledger):
+    change_version(ledger, write("first.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    assert append(ledger, "a", write("a.parquet", ["p0", "q1"], 500)).units == 2
+
+
+def test_a_twin_that_knows_the_file_of_now_alone_gives_a_second_account(ledger, monkeypatch):
+    _spend(ledger)
+    change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    monkeypatch.setattr(module, "_former", lambda *_given: set())
+    assert append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500)).units == 2
