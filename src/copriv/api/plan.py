@@ -157,7 +157,7 @@ class Plan:
         if self.trade:
             chosen["trade"] = msgspec.to_builtins(self.trade)
         if self.lifetime is not None:
-            chosen["lifetime"] = lifetime_as_dict(self.lifetime)
+            chosen["lifetime"] = lifetime_as_dict(self.lifetime, self.terms.unit_words)
         found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | quality | chosen
         return found
 

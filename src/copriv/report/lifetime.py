@@ -61,7 +61,7 @@ class CarriedTold(msgspec.Struct):
         ]
 
 
-def show_lifetime(life: Lifetime | None, console: Console) -> None:
+def show_lifetime(life: Lifetime | None, console: Console, unit: str = UNIT) -> None:
     """Print the windows that were compared, and every month; nothing if months were not asked for."""
     if life is None:
         return
@@ -71,7 +71,7 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     mixed = f"all months' models, combined by weight, should have ψ = {window.combined:.3g} on new records"
     against = f"{window.ratio:.2g} times that of a one-off study over the blocks that it reads"
     for line in (
-        f"{read}; no {UNIT} loses more than {promise}",
+        f"{read}; no {unit} loses more than {promise}",
         f"the last should have ψ = {window.predicted:.3g}, {against}",
         f"{mixed}; that costs no ε: copriv carry, or Plan.carry",
     ):
@@ -84,7 +84,7 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     console.print(table)
 
 
-def lifetime_as_dict(life: Lifetime) -> dict[str, Any]:
+def lifetime_as_dict(life: Lifetime, unit: str = UNIT) -> dict[str, Any]:
     """The same as plain values."""
     windows = [asdict(each) | {"ratio": each.ratio} for each in life.windows]
     return {
@@ -92,7 +92,7 @@ def lifetime_as_dict(life: Lifetime) -> dict[str, Any]:
         "keep": life.keep,
         "windows": windows,
         "months": [asdict(month) for month in life.months],
-        "lifetime": life.scenario.to_dict(),
+        "lifetime": life.scenario.to_dict() | {"unit": unit},
     }
 
 

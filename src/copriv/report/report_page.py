@@ -14,6 +14,7 @@ import msgspec
 
 from copriv.learner.validation import Validation
 from copriv.losses.metrics import Metrics
+from copriv.privacy.guarantee import UNIT
 from copriv.protocol.text import plain
 from copriv.report.in_words import feature_words, loss_words, reason_words, rule_words, target_words
 from copriv.report.inference import NOTHING_INFERRED, Inference
@@ -121,13 +122,18 @@ def _under(statement: Statement) -> str:
     )
 
 
+def _counted(statement: Statement) -> str:
+    """What is counted, and protected as one."""
+    return "records" if statement.unit == UNIT else "people"
+
+
 def _glance(run: Passable, owners: int, records: int) -> list[tuple[str, str, str]]:
     statement, facts = run.statement, run.facts
     promised, deltas = [owner.epsilon for owner in statement.owners], [owner.delta for owner in statement.owners]
     low, high = min(promised), max(promised)
     epsilon = f"ε = {high:g}" if low == high else f"ε = {low:g} to {high:g}"
     cards = [
-        ("Trained from", f"{records:,} records", f"of {many(owners, 'owner')}"),
+        ("Trained from", f"{records:,} {_counted(statement)}", f"of {many(owners, 'owner')}"),
         ("Promised", epsilon, f"δ = {max(deltas):g}, for any one {statement.unit} ({statement.adjacency})"),
     ]
     psi = facts.relative_fitness
@@ -149,7 +155,10 @@ def _trained(run: Passable, owners: int, records: int) -> list[tuple[str, str | 
     where = "on their own machines" if run.facts.network else "on one machine"
     return [
         ("Target", f"{plain(dictionary.target.name)}: {target_words(dictionary)}"),
-        ("Owners", f"{many(owners, 'owner')}, {where}, with {spread} records each, {records:,} in all"),
+        (
+            "Owners",
+            f"{many(owners, 'owner')}, {where}, with {spread} {_counted(run.statement)} each, {records:,} in all",
+        ),
         ("Public rows", public.words),
         ("Features", [f"{dictionary.features:,} in all, fitted on public rows only", *feature_words(dictionary)]),
         ("Rule", rule_words(terms.rule)),
