@@ -251,7 +251,7 @@ NAMES = ("Jürgen", "Zoë", "Çelik", "plain")
 
 def _excel(place, people, start=0):
     """A table as a spreadsheet of another country writes it: latin-1, semicolons, decimal commas."""
-    rows = [f"{who};{(start + row) / 2:.1f};{row % 7}".replace(".", ",") for row, who in enumerate(people)]
+    rows = [f"{who};{f'{(start + row) / 2:.1f}'.replace('.', ',')};{row % 7}" for row, who in enumerate(people)]
     place.parent.mkdir(exist_ok=True)
     place.write_bytes("\n".join(["who;x;y", *rows, ""]).encode("latin-1"))
     return place.absolute()
@@ -322,6 +322,15 @@ def test_only_what_the_ledger_was_opened_for_is_its_first_block(ledger):
     with pytest.raises(LedgerRefusal, match="the first block is not what the ledger was opened for"):
         append(ledger, "first", write("b.parquet", ["r1"], 900), unrelated=True)
     assert append(ledger, "b", Path("b.parquet").absolute()).units == 1
+
+
+def test_ids_in_groups_of_three_are_the_same_in_every_form(ledger):
+    """A file with decimal commas reads 12.345.678 as a number; so must all others, or somebody has two accounts."""
+    cards = ["12.345.678", "1.234", "756.1234.5678.97"]
+    append(ledger, "sheet", _excel(Path("a.csv"), cards, 700), form=SHEET)
+    told = append(ledger, "text", write("b.parquet", [*cards, "new"], 800))
+    assert (told.units, told.returning) == (1, 3)
+    assert append(ledger, "number", write("c.parquet", [12_345_678, 1234, 5], 900)).returning == 2
 
 
 def test_a_file_that_has_moved_is_read_as_it_was(ledger):
