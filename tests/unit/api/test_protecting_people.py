@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.study_file import read_study
+from copriv.report.dossier_files import write_dossier
 from copriv.report.lifetime import show_lifetime
 from copriv.report.network_sheets import owner_lines
 from copriv.runtime.events import Warned
@@ -59,6 +61,9 @@ def test_a_run_protects_people_and_says_so(visits, public, tmp_path):
     page = (tmp_path / "run" / "report.html").read_text()
     assert "400 people" in page
     assert "400 records" not in page
+    dossier = Path(write_dossier(tmp_path / "run").dossier).read_text()
+    assert "people that trained" in dossier
+    assert "A person at several owners: the promises of all of them add up." in dossier
     rows = [visits.height, *visits["ward"].value_counts()["count"]]
     for name in ("privacy.json", "privacy.html", "report.html", "model.json"):
         text = (tmp_path / "run" / name).read_text().replace(",", "")
