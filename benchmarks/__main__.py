@@ -15,6 +15,7 @@ NOT_BENCHMARKS = {
     "many_hands",
     "owners_elsewhere",
     "peers",
+    "person_bands",
     "prototype_rule",
     "datasets",
     "shift_pairs",

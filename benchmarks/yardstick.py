@@ -190,7 +190,7 @@ def judge(scene: Scene, seed: int) -> list[Judged]:
     for name, sample in home.samples.items():
         features, targets = dictionary.records_of(held_out.filter(pl.col(column) == name))
         new = dictionary.sample(features, targets).usable()
-        before = _before(adviser, sample, Scenario(records, scene.epsilon), dictionary)
+        before = told_before(adviser, sample, Scenario(records, scene.epsilon), dictionary)
         found.append(_judge(home.objective, home.centres, sample, new, dictionary, before))
     return found
 
@@ -211,7 +211,7 @@ def _adviser(data: Data, scene: Scene) -> Adviser:
     return Adviser(gather_evidence(data.intake(scene.loss).public, spec), spec)
 
 
-def _before(adviser: Adviser, sample: Sample, scenario: Scenario, dictionary: Dictionary) -> HomeAdvice:
+def told_before(adviser: Adviser, sample: Sample, scenario: Scenario, dictionary: Dictionary) -> HomeAdvice:
     """What `copriv verdict` tells."""
     known, ruler = adviser.evidence, adviser.yardstick
     summary = summarise_public(known.sample, known.objective, known.start, ROW_NORM)

@@ -58,6 +58,6 @@ def test_a_twin_that_gives_returning_people_a_new_account_is_caught(setup, tmp_p
     assert max(life.losses.values()) > LIFETIME
 
 
-def _whole_file_of_its_block(block, _people, reading):
+def _whole_file_of_its_block(block, _people, reading, _counted):
     nobody = None if block.name in reading.blocks else pl.Series("people", [], dtype=pl.String)
     return BlockFile(Path(block.path), person=block.person, people=nobody)

@@ -13,7 +13,7 @@ from copriv.api.model import Model
 from copriv.api.tables import Table, as_lazy
 from copriv.errors import BadInput
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.hazard import PERIOD, RECORD, fit_periods, period_number, person_periods
+from copriv.records.hazard import PERIOD, RECORD, Naming, fit_periods, period_number, person_periods
 from copriv.records.table import collect
 
 
@@ -55,7 +55,15 @@ def settle_edges(
 
 
 def expand_periods(
-    table: Table, time: str, event: str, edges: Sequence[float], out: Path | None = None, form: FileFormat = PLAIN
+    table: Table,
+    time: str,
+    event: str,
+    edges: Sequence[float],
+    out: Path | None = None,
+    form: FileFormat = PLAIN,
+    *,
+    person: str = "",
+    prefix: str = "",
 ) -> pl.DataFrame:
     """A row for every record and period that it lived through: `record` says whose, `period` which.
 
@@ -69,16 +77,26 @@ def expand_periods(
         edges: where periods end: as agreed, or as `period_edges` finds them on public rows.
         out: a new .csv or .parquet file to write.
         form: how a file is written, where its name and header do not tell.
+        person: the column of people's ids; `record` has them then. Without one, records are numbered from 0, in every
+            table alike.
+        prefix: of those numbers, so that they differ from other tables'. With `person` it names records without an id,
+            and has to be given: each of them is a person of its own, in every table.
 
     Raises:
-        BadInput: a column is missing, periods are none, or `out` exists.
+        BadInput: a column is missing, periods are none, `out` exists, or there is no prefix for those without an id.
 
     >>> expand_periods({"months": [2.0, 5.0], "died": [1, 0], "age": [50, 60]}, "months", "died", [3, 6]).height
     3
     """
     if out is not None:
         require_new_table(out)
-    frame = collect(person_periods(as_lazy(table, form), time, event, edges))
+    if person and not prefix:
+        raise BadInput(
+            "records without an id would be called alike in every table",
+            remedy="name the table: --prefix 2026-03, another one for every table of the same people",
+            value=person,
+        )
+    frame = collect(person_periods(as_lazy(table, form), time, event, edges, Naming(person, prefix)))
     if out is not None:
         frame.write_csv(out) if out.suffix.lower() == ".csv" else frame.write_parquet(out)
     return frame

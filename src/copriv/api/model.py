@@ -153,6 +153,8 @@ class Model:
         place = Path(path)
         if place.exists():
             raise BadInput(f"{place} exists", remedy="choose another name, or remove it yourself", value=str(place))
+        if not place.parent.is_dir():
+            raise BadInput(f"there is no folder {place.parent}", remedy="make it first", value=str(place.parent))
         write_model(self.file, place)
         return place
 

@@ -33,8 +33,8 @@ from copriv.protocol.study_file import StudyFile, dictionary_digest, write_study
 from copriv.protocol.terms import Clock, Meeting, Terms
 from copriv.protocol.text import plain
 from copriv.records.dictionary import Dictionary
-from copriv.report.coefficient_errors import CoefficientErrors
 from copriv.report.lifetime import lifetime_as_dict
+from copriv.report.months_file import MonthsFile, carry_models, months_beside, write_months
 from copriv.report.plan_report import Worth, candidates_as_html
 
 
@@ -131,15 +131,21 @@ class Plan:
         Raises:
             BadInput: months were not planned, or the models are not theirs.
         """
-        return carry_models(self, models)
+        months = MonthsFile((), 1.0, 1.0, 1.0) if self.lifetime is None else MonthsFile.of(self.lifetime)
+        return Model(carry_models([model.file for model in models], months, self.dictionary))
 
     def save(self, path: str | Path) -> Path:
-        """Write the study file, and the public rows beside it, for the learner alone. Nothing is overwritten."""
+        """Write the study file and, beside it, the public rows, for the learner alone, and months if there are any.
+
+        Nothing is overwritten.
+        """
         place = Path(path)
         require_new_study(place)
         with place.open("x", encoding="utf-8") as output:
             output.write(write_study(StudyFile(self.terms, msgspec.to_builtins(self.dictionary), self.summary)))
         public_rows_beside(place).write_bytes(write_sample(self.public))
+        if self.lifetime is not None:
+            write_months(MonthsFile.of(self.lifetime), place)
         return place
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +157,7 @@ class Plan:
         if self.trade:
             chosen["trade"] = msgspec.to_builtins(self.trade)
         if self.lifetime is not None:
-            chosen["lifetime"] = lifetime_as_dict(self.lifetime)
+            chosen["lifetime"] = lifetime_as_dict(self.lifetime, self.terms.unit_words)
         found: dict[str, Any] = about | msgspec.to_builtins(self.terms) | {"candidates": shown} | quality | chosen
         return found
 
@@ -219,8 +225,8 @@ def _lifetime(known: PublicStudy, scenario: Scenario, settings: StudySettings) -
 
 
 def require_new_study(path: Path) -> None:
-    """Refuse a place where a study or its public rows are already."""
-    for place in (path, public_rows_beside(path)):
+    """Refuse a place where a study, its public rows or its months are already."""
+    for place in (path, public_rows_beside(path), months_beside(path)):
         if place.exists():
             raise BadInput(
                 f"{place} exists, and a study file is never overwritten",
@@ -265,27 +271,3 @@ def _with_evaluations(known: PublicStudy, terms: Terms, candidate: Candidate, sc
     delta = candidate.setting.guarantees[0].delta
     given = scenario if delta == scenario.delta else scenario.purely()
     return choose(outline_of(given, known.evidence, known.spec, Study(known.dictionary, terms)))
-
-
-def carry_models(found: Plan, models: Sequence[Model]) -> Model:
-    """See `Plan.carry`."""
-    life = found.lifetime
-    if life is None or not 0 < len(models) <= len(life.months):
-        raise BadInput(
-            f"{len(models)} models of {0 if life is None else len(life.months)} planned months",
-            remedy="plan months, and give one model for each of the first of them",
-            value=len(models),
-        )
-    for model in models:
-        if model.file.dictionary != found.dictionary or model.file.personal:
-            raise BadInput(
-                "a model with other features than those of the plan, or one that stays at home",
-                remedy="train every month with the study file of the plan",
-                value=model.target,
-            )
-    mixed = life.combination(len(models))
-    theta = np.asarray(mixed.weights) @ np.asarray([model.file.theta for model in models])
-    newest, most = models[-1].file, max(life.scenario.epsilons)
-    promised = tuple(msgspec.structs.replace(each, epsilon=most) for each in newest.promised)
-    none = CoefficientErrors(none="the model combines those of several months")
-    return Model(msgspec.structs.replace(newest, theta=tuple(theta.tolist()), promised=promised, errors=none))

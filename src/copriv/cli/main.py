@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from copriv.cli.audit import audit
+from copriv.cli.carry import carry
 from copriv.cli.coefficients import coefficients
 from copriv.cli.dossier import dossier
 from copriv.cli.export import export
@@ -60,6 +61,7 @@ app.command()(sweep)
 app.command()(audit)
 app.command()(reproduce)
 app.command()(plan)
+app.command()(carry)
 app.command()(verdict)
 app.command()(dossier)
 app.command()(export)

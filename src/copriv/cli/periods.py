@@ -22,6 +22,12 @@ class PeriodsOptions(AsJson, FileOptions):
     periods: Annotated[
         int | None, option("--periods", DATA, "So many, chosen on this table: for public rows only.")
     ] = None
+    person: Annotated[
+        str, option("--person", DATA, "The column of people's ids, which they have in every file; with --prefix.")
+    ] = ""
+    prefix: Annotated[
+        str, option("--prefix", DATA, "Number records as PREFIX/0, PREFIX/1, …: other files' are other records.")
+    ] = ""
 
 
 @takes(PeriodsOptions)
@@ -33,6 +39,8 @@ def periods(options: PeriodsOptions) -> None:
     copriv periods mine.csv --time months --event died --edges 3,6,12,24,48,96 --out my-periods.csv
 
     Then: --target died --loss logistic --person record --weigh row --rows-cap 6. A record's rows are clipped as one.
+
+    Next month's file has other records, numbered from 0, too: give --prefix 2026-03, and --person if people have ids.
     """
     import msgspec
     import typer
@@ -41,12 +49,14 @@ def periods(options: PeriodsOptions) -> None:
 
     form = read_options(options)
     edges = settle_edges(options.table, options.time, options.event, options.edges, options.periods, form)
-    frame = expand_periods(options.table, options.time, options.event, edges, options.out, form)
+    naming = {"person": options.person, "prefix": options.prefix}
+    frame = expand_periods(options.table, options.time, options.event, edges, options.out, form, **naming)
     if options.as_json:
         typer.echo(msgspec.json.encode({"rows": frame.height, "edges": edges, "out": str(options.out)}).decode())
         return
     ends = ",".join(f"{edge:g}" for edge in edges)
     typer.echo(f"{frame.height:,} rows in {options.out}; periods end at {ends}")
-    typer.echo(
-        f"train with --target {options.event} --loss logistic --person record --weigh row --rows-cap {len(edges)}"
-    )
+    cap = f"{len(edges)}, times the most records that a person may have" if options.person else str(len(edges))
+    typer.echo(f"train with --target {options.event} --loss logistic --person record --weigh row --rows-cap {cap}")
+    if not any(naming.values()):
+        typer.echo("records are numbered from 0: if other files of yours belong to the same study, give --prefix")

@@ -87,4 +87,4 @@ def plan(options: PlanOptions, given: tuple[str, ...]) -> None:
         typer.echo(groups.as_json({"study": str(options.out)} | found.to_dict()))
     else:
         show_plan(found.terms, found.candidates, found.scenario, options.out, Console(), found.worth)
-        show_lifetime(found.lifetime, Console())
+        show_lifetime(found.lifetime, Console(), found.terms.unit_words)

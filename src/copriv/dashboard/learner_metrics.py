@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from copriv.dashboard.learner_shown import LearnerShown
-from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.privacy.guarantee import ADJACENCY
 from copriv.runtime.diary import read_vitals
 from copriv.runtime.prometheus import Metric, Sample, as_text
 
@@ -43,7 +43,7 @@ def _owners(shown: LearnerShown) -> Iterator[Metric]:
         "Seconds of the run since an owner was met last.",
         tuple(Sample(row.silence, {"owner": row.owner}) for row in rows if row.silence is not None),
     )
-    about = {"unit": UNIT, "adjacency": ADJACENCY}
+    about = {"unit": shown.unit, "adjacency": ADJACENCY}
     yield Metric(
         "copriv_learner_budget_left",
         "gauge",

@@ -31,6 +31,7 @@ from copriv.owner.split import split_rows
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records.block_files import BlockFile, people_in
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.hazard import RECORD, numbered_from_zero
 from copriv.records.table import count_rows, open_table
 
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,39}")
@@ -44,7 +45,7 @@ class Arrival:
         name: what people call the block.
         data: the file.
         person: the column that says whose a row is; empty if every row is a unit of its own.
-        form: how the file is written.
+        form: how the file is written; of a file that is known, as was said before if nothing is said now.
         by: who says that these records are new.
         unrelated: it looks like known records, and none is among those: the same person signs that.
     """
@@ -96,13 +97,20 @@ def append_block(
         with registry.exclusive():
             found, state = registry.look_again(seen), ledger.state()
             _require_new(registry, dataset, found, arrival, state)
+            former = set[bytes]()
             if not named(state.blocks):
-                first, people, _ = _arrived(registry, ledger, _first(registry, dataset, state, arrival), tell)
-                ledger.open_block(first, people)
-            block, people, returning = _arrived(registry, ledger, arrival, tell)
+                opening = arrival if arrival.name == FIRST else _first(registry, dataset, state, arrival)
+                former = _former(registry, dataset, state, opening)
+                if arrival.name != FIRST:
+                    first, people, _ = _arrived(registry, ledger, opening, tell, former)
+                    ledger.open_block(first, people)
+                    former = set()
+            block, people, returning = _arrived(registry, ledger, _as_said(registry, arrival), tell, former)
             _require_recognised(found, dataset, arrival, returning / max(block.units + returning, 1))
-            registry.add_block(dataset, found, arrival.name, arrival.by)
+            if arrival.name != FIRST:
+                registry.add_block(dataset, found, arrival.name, arrival.by)
             ledger.open_block(block, people)
+            registry.note_form(found.fingerprint, arrival.form)
         return Appended(block.name, block.units, returning, ledger.state())
 
 
@@ -152,7 +160,8 @@ def _require_new(registry: Registry, dataset: Dataset, found: Found, arrival: Ar
     if found.dataset is not None:
         if found.dataset.id != dataset.id:
             raise _refused(found, f"has a ledger already: {found.dataset.ledger}", "one set of records has one budget")
-        if registry.block_of(found) != arrival.name:
+        known = registry.block_of(found) or (FIRST if state.is_for(fingerprint_of_file(found.path)) else None)
+        if known != arrival.name:
             raise _refused(found, "is known as a part of these records", "append a file of new records alone")
         return
     if not arrival.unrelated:
@@ -181,7 +190,7 @@ def _first(registry: Registry, dataset: Dataset, state: LedgerState, arrival: Ar
     """The records that the ledger was opened for, as the first block; they keep what they have spent."""
     for file in registry.known_files():
         if file.dataset == dataset.id and file.path.exists() and state.is_for(fingerprint_of_file(file.path)):
-            return replace(arrival, name=FIRST, data=file.path)
+            return _as_said(registry, replace(arrival, name=FIRST, data=file.path, form=PLAIN))
     raise BadInput(
         f"the file that the ledger of {dataset.name!r} was opened for is not where it was",
         remedy="put it back: its people keep their account, so it has to be read",
@@ -189,10 +198,36 @@ def _first(registry: Registry, dataset: Dataset, state: LedgerState, arrival: Ar
     )
 
 
+def _former(registry: Registry, dataset: Dataset, state: LedgerState, first: Arrival) -> set[bytes]:
+    """Those of earlier versions of what is there first. They have lost what it has, also if they are in it no more."""
+    if not first.person or not any(any(block.spent.values()) for block in state.blocks.values()):
+        return set()
+    found, current = set[bytes](), registry.fingerprint(first.data)
+    for file in registry.known_files():
+        if file.dataset != dataset.id or file.fingerprint == current or registry.block_of(file) is not None:
+            continue
+        if file.path.exists() and registry.fingerprint(file.path) == file.fingerprint:
+            form = registry.form_of(file.fingerprint)
+            found.update(map(registry.person, people_in(BlockFile(file.path, form, first.person))[0]))
+        elif not first.unrelated:
+            raise _version_gone(file.path)
+    return found
+
+
+def _as_said(registry: Registry, arrival: Arrival) -> Arrival:
+    """Every file in its own form: what is said of one says nothing of another."""
+    if arrival.form != PLAIN:
+        return arrival
+    return replace(arrival, form=registry.form_of(registry.fingerprint(arrival.data)))
+
+
 def _arrived(
-    registry: Registry, ledger: SqliteLedger, arrival: Arrival, tell: Tell
+    registry: Registry, ledger: SqliteLedger, arrival: Arrival, tell: Tell, former: set[bytes]
 ) -> tuple[Block, Iterable[bytes], int]:
-    """The entry of a block, the keyed ids of those who are new in it, and how many are not."""
+    """The entry of a block, the keyed ids of those who have its account, and how many in the file have another.
+
+    Whoever was in an earlier version alone (`former`) has the account and is read no more: it is in no number.
+    """
     state, form = ledger.state(), msgspec.json.encode(arrival.form).decode() if arrival.form != PLAIN else ""
     block = Block(
         name=arrival.name,
@@ -211,9 +246,31 @@ def _arrived(
             require_key(registry, known.arrival)
     named_here, nobody = people_in(BlockFile(arrival.data, arrival.form, arrival.person), tell)
     here, there = [registry.person(each) for each in named_here], ledger.people()
-    new = sorted({each for each in here if there.get(each, arrival.name) == arrival.name})
-    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index_of(new), key=key_check(registry))
-    return told, new, len(here) - len(new)
+    if arrival.person == RECORD and numbered_from_zero(named_here) and there.get(here[0], arrival.name) != arrival.name:
+        raise _numbered_again(arrival)
+    new = {each for each in here if there.get(each, arrival.name) == arrival.name}
+    people = sorted(new | former | {each for each, name in there.items() if name == arrival.name})
+    told = msgspec.structs.replace(block, units=len(new) + nobody, index=index_of(people), key=key_check(registry))
+    return told, people, len(here) - len(new)
+
+
+def _version_gone(path: Path) -> BadInput:
+    return BadInput(
+        f"an earlier version of these records is not where it was: {path}; whoever was in it and comes back would have "
+        "a new account",
+        remedy="put it back for this command, or sign that everybody in it is in the file of now, too, or in none to "
+        "come: --unrelated",
+        value=str(path),
+    )
+
+
+def _numbered_again(arrival: Arrival) -> BadInput:
+    return BadInput(
+        f"the records of {arrival.data.name} are numbered from 0, as those of another block are: they would be taken "
+        "for the same",
+        remedy="make the file again with `copriv periods --prefix`, and another prefix for every file to come",
+        value=arrival.person,
+    )
 
 
 def _require_name(name: str) -> None:

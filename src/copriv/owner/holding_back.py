@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from copriv.errors import BadInput
 from copriv.losses.records import Records
 from copriv.losses.sample import Sample
+from copriv.owner.block_accounts import FIRST
+from copriv.owner.reading import Reading, units_by_block
 from copriv.owner.registry_store import Store
 from copriv.protocol.terms import Terms
 from copriv.records.held_back import divide
@@ -21,8 +24,18 @@ def held_back_key() -> bytes:
         store.close()
 
 
-def hold_back(records: Records, terms: Terms) -> tuple[Records, Sample | None]:
-    """The records that train, and those that the terms hold back, by their places and the key of this user."""
+def hold_back(
+    records: Records, terms: Terms, ledger: Path, reading: Reading | None = None
+) -> tuple[Records, Sample | None]:
+    """The records that train, and those that the terms hold back, by their places and the key of this user.
+
+    Args:
+        records: what the study reads.
+        terms: of the study.
+        ledger: of the records.
+        reading: the blocks that they arrived in, if they did. Each has its own places, so that a record is on the same
+            side whatever else is read; what was there first has the places that it had before.
+    """
     if not terms.held_back:
         return records, None
     if not isinstance(records, Sample):
@@ -31,4 +44,5 @@ def hold_back(records: Records, terms: Terms) -> tuple[Records, Sample | None]:
             remedy="serve from a machine with more memory, or ask the learner for a study without validation",
             value=terms.held_back,
         )
-    return divide(records, terms.held_back, held_back_key())
+    named = {"" if name == FIRST else f"block {name}": units for name, units in units_by_block(ledger, reading).items()}
+    return divide(records, terms.held_back, held_back_key(), named)

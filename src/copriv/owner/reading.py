@@ -110,6 +110,15 @@ def units_of(state: LedgerState, reading: Reading) -> int:
     return sum(block.units for block in _arrivals(state) if block.name in reading.blocks)
 
 
+def units_by_block(ledger: Path, reading: Reading | None) -> dict[str, int]:
+    """How many units of each block a study reads, in the order of arrival; nothing if there are no blocks."""
+    if reading is None:
+        return {}
+    with closing(SqliteLedger(ledger)) as opened:
+        arrived = _arrivals(opened.state())
+    return {block.name: block.units for block in arrived if block.name in reading.blocks}
+
+
 def require_units(ledger: Path, reading: Reading, units: int) -> None:
     """Refuse records whose number is not the sum of those of the blocks, which are public."""
     with closing(SqliteLedger(ledger)) as opened:
@@ -137,22 +146,28 @@ def files_to_read(ledger: Path, reading: Reading) -> list[BlockFile]:
     """
     with closing(SqliteLedger(ledger)) as opened:
         state, blocks = opened.state(), opened.people()
-    found = []
+    found, counted = [], set[bytes]()
     for block in _until(state, reading):
         if block.person or block.name in reading.blocks:
             _require_unchanged(state, block)
-            found.append(_of_people(block, blocks, reading))
+            found.append(_of_people(block, blocks, reading, counted))
     return [file for file in found if file.people is None or len(file.people)]
 
 
-def _of_people(block: Block, blocks: dict[bytes, str], reading: Reading) -> BlockFile:
-    """A file with the people of the blocks that are read; all of it if rows are counted."""
+def _of_people(block: Block, blocks: dict[bytes, str], reading: Reading, counted: set[bytes]) -> BlockFile:
+    """A file with the people of the blocks that are read; all of it if rows are counted.
+
+    `counted` has who is in the number of some block, and gets those of this one: who was in an earlier version alone
+    has an account, and is in no number.
+    """
     if not block.person:
         return BlockFile(Path(block.path), _form(block))
     file = BlockFile(Path(block.path), _form(block), block.person)
     with Registry() as registry:
         require_key(registry, block)
-        chosen = [each for each in people_in(file)[0] if blocks.get(registry.person(each)) in reading.blocks]
+        here = {each: registry.person(each) for each in people_in(file)[0]}
+    counted.update(known for known in here.values() if blocks.get(known) == block.name)
+    chosen = [each for each, known in here.items() if known in counted and blocks[known] in reading.blocks]
     if block.name in reading.blocks:
         chosen.append(NOBODY)  # rows that name nobody are of the block that they arrived in
     return BlockFile(file.path, file.form, file.person, pl.Series("people", chosen, dtype=pl.String))

@@ -23,7 +23,15 @@ from copriv.entropy import secure
 from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
-from copriv.owner.registry_rows import packed_sketch, read_sketch, read_split
+from copriv.owner.registry_rows import (
+    form_kept,
+    keep_form,
+    packed_sketch,
+    private_as_public,
+    public_as_private,
+    read_sketch,
+    read_split,
+)
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Recognised, Sketch, Tell, digest_table, recognise
 from copriv.owner.split import Split, pack, require_same_split
@@ -64,6 +72,7 @@ class Found:
         kin: known files that it shares ids or rows with; the nearest first.
         recognised: its rows and ids; None if the file itself is known, or is no table.
         in_memory: whether it is no file but a table in memory; the path is then only what it is called.
+        form: how the file is written, as far as somebody has said it.
     """
 
     path: Path
@@ -73,6 +82,7 @@ class Found:
     kin: tuple[Kin, ...]
     recognised: Recognised | None
     in_memory: bool = False
+    form: FileFormat = PLAIN
 
     @property
     def place(self) -> str:
@@ -144,7 +154,7 @@ class Registry:
             form: how the file is written.
         """
         fingerprint = self._store.fingerprint(path)
-        blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None)
+        blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None, form=form)
         return self._known_as(blank) or self._compared(blank, _tables_in(path, form), beside, tell)
 
     def lookup_table(
@@ -202,6 +212,7 @@ class Registry:
     def add_version(self, dataset: Dataset, found: Found, signed_off_by: str) -> None:
         """A changed file of a known dataset, confirmed by a person."""
         if found.dataset is not None and found.dataset.id == dataset.id:
+            self.note_form(found.fingerprint, found.form)
             return
         self._require_new(found)
         with self._store.changing() as connection:
@@ -209,18 +220,26 @@ class Registry:
 
     def add_block(self, dataset: Dataset, found: Found, name: str, signed_off_by: str) -> None:
         """A file of records that are new in a dataset; it is known as this block from now on, whatever is killed."""
-        known = self.block_of(found)
-        if found.dataset is not None and found.dataset.id == dataset.id and known == name:
+        if found.dataset is not None and found.dataset.id == dataset.id and self.block_of(found) == name:
             return
         self._require_new(found)
         with self._store.changing() as connection:
             _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
             connection.execute("INSERT INTO block VALUES (?, ?)", (found.fingerprint, name))
 
-    def block_of(self, found: Found) -> str | None:
+    def block_of(self, found: Found | KnownFile) -> str | None:
         """The name of the block that a file is; None if it is none."""
         rows = self._store.rows("SELECT name FROM block WHERE file = ?", found.fingerprint)
         return str(rows[0][0]) if rows else None
+
+    def note_form(self, fingerprint: bytes, form: FileFormat) -> None:
+        """A person says how a known file is written; who says nothing takes back nothing."""
+        with self._store.changing() as connection:
+            keep_form(connection, fingerprint, form)
+
+    def form_of(self, fingerprint: bytes) -> FileFormat:
+        """How a file is written, as somebody said last; as its name and header say if nobody did."""
+        return form_kept(self._store.rows("SELECT form FROM form WHERE file = ?", fingerprint))
 
     def person(self, id: str) -> bytes:  # noqa: A002 - the word of the field
         """The keyed hash under which a person is known; without the key of this registry it says nothing."""
@@ -244,7 +263,7 @@ class Registry:
     def note_public(self, found: Found) -> None:
         """A file whose rows are all public."""
         if found.dataset is not None:
-            raise _private_as_public(found.path, found.dataset)
+            raise private_as_public(found.path, found.dataset.name, found.dataset.ledger)
         if not self.look_again(found).known:
             with self._store.changing() as connection:
                 _keep_file(connection, found, None, "", self._store.key)
@@ -327,7 +346,7 @@ class Registry:
     def _require_new(self, found: Found) -> None:
         now = self.look_again(found)
         if now.public:
-            raise _public_as_private(found.path)
+            raise public_as_private(found.path)
         if now.dataset is not None:
             raise LedgerRefusal(
                 f"{found.path} is known, and its ledger is {now.dataset.ledger}",
@@ -373,22 +392,7 @@ def _keep_file(
     connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     for sketch in seen.kept():
         connection.execute("INSERT INTO sketch VALUES (?, ?, ?, ?, ?, ?)", (found.fingerprint, *packed_sketch(sketch)))
-
-
-def _private_as_public(path: Path, dataset: Dataset) -> BadInput:
-    return BadInput(
-        f"{path} is private: it is the file of the dataset {dataset.name!r}, whose ledger is {dataset.ledger}",
-        remedy="give another file of public rows; rows once private stay private",
-        value=str(path),
-    )
-
-
-def _public_as_private(path: Path) -> BadInput:
-    return BadInput(
-        f"{path} was declared public before, and cannot be protected any more",
-        remedy="rows once public stay public: give private records that were never declared public",
-        value=str(path),
-    )
+    keep_form(connection, found.fingerprint, found.form)
 
 
 def _now() -> str:

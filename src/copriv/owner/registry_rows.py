@@ -1,13 +1,19 @@
-"""Rows of a registry: sketches and splits as they are kept, and read again."""
+"""Rows of a registry: sketches, splits and forms of files as they are kept, and read again; and what it refuses."""
 
 from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from copriv.errors import BadInput
 from copriv.owner.hidden_names import hide_names
 from copriv.owner.sketch import Kind, Sketch
 from copriv.owner.split import Split, bits
+from copriv.records.file_format import PLAIN, FileFormat
 
 
 def packed_sketch(sketch: Sketch) -> tuple[object, ...]:
@@ -33,3 +39,33 @@ def read_split(row: tuple[object, ...], rows: int) -> Split:
     """A split that is kept."""
     public, private, options, seed = msgspec.convert(row, tuple[bytes, bytes, str, int | None])
     return Split(bits(public, rows), bits(private, rows), options, seed)
+
+
+def keep_form(connection: sqlite3.Connection, fingerprint: bytes, form: FileFormat) -> None:
+    """Keep how a known file is written, if somebody has said it; what was said last counts."""
+    if form != PLAIN:
+        kept = msgspec.json.encode(form).decode()
+        connection.execute("INSERT OR REPLACE INTO form VALUES (?, ?)", (fingerprint, kept))
+
+
+def form_kept(rows: Sequence[tuple[object, ...]]) -> FileFormat:
+    """A form that is kept; none says that the file tells itself."""
+    return msgspec.json.decode(str(rows[0][0]), type=FileFormat) if rows else PLAIN
+
+
+def private_as_public(path: Path, dataset: str, ledger: Path) -> BadInput:
+    """Why private rows cannot become public."""
+    return BadInput(
+        f"{path} is private: it is the file of the dataset {dataset!r}, whose ledger is {ledger}",
+        remedy="give another file of public rows; rows once private stay private",
+        value=str(path),
+    )
+
+
+def public_as_private(path: Path) -> BadInput:
+    """Why public rows cannot become private."""
+    return BadInput(
+        f"{path} was declared public before, and cannot be protected any more",
+        remedy="rows once public stay public: give private records that were never declared public",
+        value=str(path),
+    )

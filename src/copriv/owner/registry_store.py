@@ -78,6 +78,12 @@ _BLOCK = """CREATE TABLE IF NOT EXISTS block (
     name TEXT NOT NULL
 ) STRICT"""
 
+# Likewise: how a file is written, where somebody has said it.
+_FORM = """CREATE TABLE IF NOT EXISTS form (
+    file BLOB PRIMARY KEY REFERENCES file (fingerprint),
+    form TEXT NOT NULL
+) STRICT"""
+
 
 def default_folder() -> Path:
     """The registry of this user: $COPRIV_REGISTRY, else copriv in $XDG_STATE_HOME, else in ~/.local/state."""
@@ -245,6 +251,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
             _fill(connection)
         _require_format(connection, path.parent)
         connection.execute(_BLOCK)
+        connection.execute(_FORM)
     except BaseException:
         connection.close()
         raise

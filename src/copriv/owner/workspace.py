@@ -135,7 +135,7 @@ def prepare(
 ) -> Prepared:
     """Read the records with the study's dictionary and work out what would be promised. Nothing is written or spent."""
     own = read_records(enrollment, study, tell, resources)
-    training, held_back = hold_back(own.records, study.terms)
+    training, held_back = hold_back(own.records, study.terms, Path(enrollment.ledger), enrollment.reading)
     commitment = commitment_of(enrollment, study.terms, training.records)
     commitment.require_bounded(own.records)
     return Prepared(enrollment, study, training, commitment, own.notices, held_back)

@@ -81,8 +81,12 @@ class Guarantee:
         >>> Guarantee.of(1).words_for("person")
         'ε = 1, δ = 0 for any one person (all of its rows at this owner) (replace-one)'
         """
+        return self.words_about(UNITS[unit])
+
+    def words_about(self, unit: str) -> str:
+        """The same for a unit that is told in words."""
         delta = f"{self.delta:g}" if float(f"{self.delta:g}") == self.delta else repr(self.delta)
-        return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {UNITS[unit]} ({ADJACENCY})"
+        return f"ε = {written(self.nano_epsilon)}, δ = {delta} for any one {unit} ({ADJACENCY})"
 
     def describe(self, unit: str = "record") -> dict[str, object]:
         """The guarantee with its unit and adjacency, as it is shown everywhere."""

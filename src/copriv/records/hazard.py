@@ -12,16 +12,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from copriv.errors import BadInput
 from copriv.records.column import number
+from copriv.records.person_id import NOBODY, person_id
 from copriv.records.table import require_columns
 
 RECORD, PERIOD = "record", "period"
 MOST_PERIODS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What records are called, so that a table of periods says whose a row is.
+
+    Args:
+        person: the column of ids; who has several records is one person then. Empty: every record is one.
+        prefix: of the numbers of records that have no id, so that they differ from those of other files.
+    """
+
+    person: str = ""
+    prefix: str = ""
+
+    def of(self, schema: pl.Schema) -> pl.Expr:
+        """Of every record, by its number from 0.
+
+        >>> table = pl.DataFrame({"record": [0, 1, 2], "who": ["a", None, "a"]})
+        >>> [table.select(each.of(table.schema)).to_series().to_list() for each in (Naming(), Naming(prefix="march"))]
+        [[0, 1, 2], ['march/0', 'march/1', 'march/2']]
+        >>> table.select(Naming("who", "march").of(table.schema)).to_series().to_list()
+        ['a', 'march/1', 'a']
+        """
+        numbered = pl.col(RECORD)
+        if self.prefix or self.person:
+            numbered = pl.lit(f"{self.prefix}/") + numbered.cast(pl.String)
+        if not self.person:
+            return numbered
+        own = person_id(self.person, schema[self.person])
+        return pl.when(own == NOBODY).then(numbered).otherwise(own)
+
+
+NUMBERED = Naming()
+
+
+def numbered_from_zero(ids: Sequence[str]) -> bool:
+    """Whether people are called as `NUMBERED` calls the records of any file: 0, 1, 2, in this order.
+
+    >>> numbered_from_zero(["0", "1", "2"]), numbered_from_zero(["1", "0"]), numbered_from_zero([])
+    (True, False, False)
+    """
+    return bool(ids) and all(name == str(place) for place, name in enumerate(ids))
 
 
 def period_names(edges: Sequence[float]) -> list[str]:
@@ -60,7 +104,9 @@ def fit_periods(public: pl.DataFrame, time: str, event: str, periods: int) -> li
     return [float(each) for each in np.unique(ends)]
 
 
-def person_periods(table: pl.LazyFrame, time: str, event: str, edges: Sequence[float]) -> pl.LazyFrame:
+def person_periods(
+    table: pl.LazyFrame, time: str, event: str, edges: Sequence[float], naming: Naming = NUMBERED
+) -> pl.LazyFrame:
     """A row for every record and period that it lived through, with whose it is, which period, and the event.
 
     Period j is beyond the end of the one before, up to its own. An event counts in the period of its time. Without one,
@@ -72,8 +118,9 @@ def person_periods(table: pl.LazyFrame, time: str, event: str, edges: Sequence[f
     """  # noqa: E501
     _require_edges(edges)
     schema = table.collect_schema()
-    require_columns(table, [time, event])
-    for name in {RECORD, PERIOD} & set(schema.names()) - {time, event}:
+    person = [naming.person] if naming.person else []
+    require_columns(table, [time, event, *person])
+    for name in {RECORD, PERIOD} & set(schema.names()) - {time, event, naming.person}:
         raise BadInput(f"the table has a column {name!r} already", remedy="rename it or leave it out", value=name)
     lived, came = number(time, schema[time]), number(event, schema[event])
     usable = (lived.is_finite() & (lived > 0) & came.is_finite()).fill_null(value=False)
@@ -82,11 +129,15 @@ def person_periods(table: pl.LazyFrame, time: str, event: str, edges: Sequence[f
     marked = table.with_columns(
         pl.min_horizontal(last, pl.lit(len(edges))).alias("__rows"),
         pl.when(usable).then((came > 0).cast(pl.Int64) * last).otherwise(None).alias("__last"),
-    ).with_row_index(RECORD)
+    )
+    if naming.person == RECORD:
+        marked, naming = marked.rename({RECORD: "__id"}), Naming("__id", naming.prefix)
+    marked = marked.with_row_index(RECORD)
+    marked = marked.with_columns(naming.of(marked.collect_schema()).alias(RECORD))
     rows = marked.with_columns(pl.int_ranges(1, pl.col("__rows") + 1).alias(PERIOD)).explode(PERIOD)
     told = pl.when(pl.col("__last").is_null()).then(None).otherwise((pl.col(PERIOD) == pl.col("__last")).cast(pl.Int64))
     named = pl.col(PERIOD).replace_strict(range(1, len(edges) + 1), period_names(edges), return_dtype=pl.String)
-    kept = [name for name in schema.names() if name not in (time, event)]
+    kept = [name for name in schema.names() if name not in (time, event, *person)]
     return rows.select(told.alias(event), *kept, pl.col(RECORD), named)
 
 

@@ -2,14 +2,17 @@
 
 A record's place in its table decides, by a keyed hash of the place and nothing else: u(key, place) < share. Replacing a
 record keeps its place, so that it moves no record from one side to the other, and both numbers of records depend on n
-and the key alone. Records that are added at the end move none of the earlier ones. The key is drawn once and stays
-with the owner, so that nobody who writes the table can choose who is validated on.
+and the key alone. Records that are added at the end move none of the earlier ones. Of records that arrived in blocks
+each block has its own places, so that whatever else a study reads, a record is on the same side. The key is drawn once
+and stays with the owner, so that nobody who writes the table can choose who is validated on.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +24,7 @@ from copriv.losses.sample import Sample
 _PLACES = 1024
 _BYTES = 8
 MOST = 0.9
+_ONE_TABLE: Mapping[str, int] = MappingProxyType({})
 
 
 class Divided(NamedTuple):
@@ -41,17 +45,24 @@ def held_back(records: int, share: float, key: bytes) -> npt.NDArray[np.bool_]:
         raise BadInput(
             f"a share of {share:g} of the records is kept back", remedy=f"give one above 0, up to {MOST}", value=share
         )
-    pages = [_page(key, page) for page in range(math.ceil(records / _PLACES))]
+    pages = [_page(key, page) for page in range(math.ceil(max(records, 1) / _PLACES))]
     return np.concatenate(pages)[:records] < np.uint64(share * 2**64)
 
 
-def divide(sample: Sample, share: float, key: bytes) -> Divided:
+def divide(sample: Sample, share: float, key: bytes, blocks: Mapping[str, int] = _ONE_TABLE) -> Divided:
     """An owner's records, divided.
+
+    Args:
+        sample: the records.
+        share: of them that is kept back.
+        key: that decides.
+        blocks: how many records arrived in each, in their order, if they arrived in blocks.
 
     Raises:
         BadInput: there are so few that one side would be empty; that depends on their number and the key alone.
     """
-    kept = held_back(sample.records, share, key)
+    parts = blocks or {"": sample.records}
+    kept = np.concatenate([held_back(records, share, key + name.encode()) for name, records in parts.items()])
     if not kept.any() or kept.all():
         raise BadInput(
             f"{sample.records} records, of which {int(kept.sum())} would be kept back",

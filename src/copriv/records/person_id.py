@@ -10,23 +10,31 @@ from copriv.records.column import text
 NOBODY = ""
 # Doubles and decimals beyond this are no whole numbers of 64 bits.
 _LARGEST = 2.0**62
+_IN_GROUPS = r"^[+-]?\d{1,3}(?:[.,]\d{3})+$"
 
 
 def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
     """A column of ids as text: 17, 17.0 and " 17 " are one person; empty where a row names nobody.
 
     A whole number has the same digits whatever it is kept as: tables write it as a double where another row has none.
+    So has one that is written in groups of three, 12.345.678: a file with decimal commas is read so, and others of the
+    same people must be, too. Whoever is taken for another by that is protected together with it.
 
     >>> table = pl.DataFrame({"who": ["17", " 17.0 ", None, "", "a7"], "number": [17.0, 1e17, None, 0.5, float("inf")]})
     >>> table.select(person_id("who", table.schema["who"])).to_series().to_list()
     ['17', '17', '', '', 'a7']
     >>> table.select(person_id("number", table.schema["number"])).to_series().to_list()
     ['17', '100000000000000000', '', '0.5', 'inf']
+    >>> table = pl.DataFrame({"card": ["12.345.678", "12,345,678", "12345678", "17.000", "1.2345", "756.1234.5678"]})
+    >>> table.select(person_id("card", table.schema["card"])).to_series().to_list()
+    ['12345678', '12345678', '12345678', '17', '1.2345', '756.1234.5678']
     """
     written = text(name, dtype)
     if dtype.is_float():
         column = pl.col(name)
-        whole = (column == column.floor()) & (column.abs() < _LARGEST)
+        is_whole = (column == column.floor()) & (column.abs() < _LARGEST)
         digits = column.cast(pl.Int64, strict=False).cast(pl.String)
-        written = pl.when(whole).then(digits).otherwise(written)
-    return written.str.replace(r"^([+-]?\d+)\.0+$", "$1").fill_null(NOBODY)
+        written = pl.when(is_whole).then(digits).otherwise(written)
+    whole = written.str.replace(r"^([+-]?\d+)\.0+$", "$1")
+    in_groups = whole.str.contains(_IN_GROUPS)
+    return pl.when(in_groups).then(whole.str.replace_all("[.,]", "")).otherwise(whole).fill_null(NOBODY)

@@ -8,8 +8,11 @@ from copriv.report.dossier import Dossier, Entry, Section, SignOff, Sources
 _MODEL, _PRIVACY, _REPORT, _SCHEDULE = "model.json", "privacy.json", "report.json", "schedule.json"
 _ROLES = (SignOff("model owner"), SignOff("independent validator"), SignOff("data protection officer"))
 _QUALITY = {"r2": "R²", "rmse": "RMSE", "mae": "MAE", "auc": "AUC", "log_loss": "log-loss", "accuracy": "right labels"}
+_SEVERAL = {
+    "record": "A person with several records, or with records at several owners: the promises of all of them add up.",
+    "person": "A person at several owners: the promises of all of them add up.",
+}
 _NOT_COVERED = (
-    "A person with several records, or with records at several owners: the promises of all of them add up.",
     "What the model truly says about everybody, such as that smokers fall ill more often: no privacy keeps that back.",
     "An owner's machine that is broken into, or an owner that lies to itself about its records or its registry.",
     "How long answers take, and whether an owner is reachable.",
@@ -45,11 +48,16 @@ def make_dossier(sources: Sources, purpose: str = "", sign_offs: tuple[SignOff, 
             _challengers(sources),
             *_validated(sources),
             _risk(sources),
-            Section("What is not covered", _NOT_COVERED),
+            Section("What is not covered", (_SEVERAL[_unit(sources)], *_NOT_COVERED)),
         ),
         files=sources.seals(),
         sign_offs=sign_offs or _ROLES,
     )
+
+
+def _unit(sources: Sources) -> str:
+    """What is protected as one: a record, unless the terms say that it is a person."""
+    return "person" if sources.find(_MODEL, "/terms/unit") == "person" else "record"
 
 
 def _card(sources: Sources) -> Section:
@@ -68,11 +76,11 @@ def _card(sources: Sources) -> Section:
 
 def _lineage(sources: Sources) -> Section:
     owners = range(len(sources.find(_PRIVACY, "/owners") or ()))
-    records = [f"/owners/{place}/records" for place in owners]
+    records, counted = [f"/owners/{place}/records" for place in owners], {"record": "records", "person": "people"}
     answers = [f"/owners/{place}/answers" for place in owners]
     entries = [
         *sources.derived("owners", "count", _PRIVACY, ["/owners"]),
-        *sources.derived("records that trained", "sum", _PRIVACY, records),
+        *sources.derived(f"{counted[_unit(sources)]} that trained", "sum", _PRIVACY, records),
         *sources.derived("fewest of an owner", "smallest", _PRIVACY, records),
         *sources.derived("most of an owner", "largest", _PRIVACY, records),
         *sources.derived("answers that were paid for", "sum", _PRIVACY, answers),

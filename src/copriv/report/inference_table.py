@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 from rich.console import Console
 from rich.table import Table
 
 from copriv.protocol.text import plain
-from copriv.report.inference import CAUTION, Coefficient, Inference
+from copriv.report.inference import CAUTION, Coefficient, Inference, OwnerEstimates
 from copriv.report.svg import Axes, Interval, interval_picture
 
 _STYLE = (
@@ -21,7 +22,7 @@ _STYLE = (
 def show_inference(told: Inference, console: Console) -> None:
     """The table of all owners together, of what it is, and what to beware of."""
     if told.coefficients:
-        console.print(_table(_headings(told), [_cells(told, each) for each in told.coefficients]))
+        console.print(_table(finding_headings(told), [finding_cells(told, each) for each in told.coefficients]))
     for words in filter(None, [_no_interval(told), told.population, _promise(told), CAUTION]):
         console.print(words, highlight=False, markup=False)
 
@@ -39,9 +40,9 @@ def show_meta(told: Inference, console: Console) -> None:
 
 def inference_html(told: Inference) -> str:
     """For a notebook."""
-    heads = "".join(f"<th>{escape(name)}</th>" for name in _headings(told))
+    heads = "".join(f"<th>{escape(name)}</th>" for name in finding_headings(told))
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(told, each)) + "</tr>"
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in finding_cells(told, each)) + "</tr>"
         for each in told.coefficients
     )
     words = " ".join(filter(None, [_no_interval(told), told.population, CAUTION]))
@@ -49,33 +50,52 @@ def inference_html(told: Inference) -> str:
 
 
 def forest(told: Inference, name: str) -> str:
-    """One row an owner, then the pooled ones; where intervals would not hold there are none."""
+    """A forest plot as a file of its own."""
+    return forest_picture(told, name).replace(">", f' xmlns="http://www.w3.org/2000/svg">{_STYLE}', 1)
+
+
+def forest_picture(told: Inference, name: str, most: int | None = None) -> str:
+    """One row an owner, then the pooled ones; where intervals would not hold there are none.
+
+    Args:
+        told: the inference.
+        name: of the coefficient.
+        most: so many owners at most, those with most records; None for all.
+    """
     place = told.place(name)
     reach, known = 1.96, not told.none
+    owners = _largest(told.owners, most)
     rows = [
         Interval(
             each.owner,
             each.estimates[place],
             _ends(each.estimates[place], reach * each.standard_errors[place]) if known else None,
         )
-        for each in told.owners
+        for each in owners
     ]
     if told.meta:
         pooled = {"fixed effect": told.meta[place].fixed, "random effects": told.meta[place].random}
         rows += [Interval(label, each[0], each[1:] if known else None) for label, each in pooled.items()]
     unit = "log-odds" if told.log_odds else "logarithm of the rate" if told.log_rates else "in the target's unit"
-    said = f"{plain(name)}: estimates of {len(told.owners)} owners with {told.level:.0%} intervals"
-    picture = interval_picture(rows, Axes(plain(name), said, unit, ""), zero=0.0)
-    return picture.replace(">", f' xmlns="http://www.w3.org/2000/svg">{_STYLE}', 1)
+    said = f"{plain(name)}: estimates of {len(owners)} owners with {told.level:.0%} intervals"
+    return interval_picture(rows, Axes(plain(name), said, unit, ""), zero=0.0)
 
 
-def _headings(told: Inference) -> list[str]:
+def _largest(owners: Sequence[OwnerEstimates], most: int | None) -> list[OwnerEstimates]:
+    """Those with most records, in the order they had."""
+    ranked = sorted(range(len(owners)), key=lambda place: -owners[place].records)
+    return [owners[place] for place in sorted(ranked[:most])]
+
+
+def finding_headings(told: Inference) -> list[str]:
+    """Of a table of coefficients."""
     parts = ["sampling", "privacy", "owners", "public rows"]
     ratio = [told.ratio] if told.ratio else []
     return ["coefficient", "estimate", "standard error", *parts, f"{told.level * 100:.0f} % interval", *ratio, "p"]
 
 
-def _cells(told: Inference, each: Coefficient) -> list[str]:
+def finding_cells(told: Inference, each: Coefficient) -> list[str]:
+    """One coefficient, as the table has it."""
     parts = (each.standard_error, each.sampling, each.privacy, each.between, each.public)
     held = each.low is not None and each.high is not None
     ends = f"{each.low:.4g} to {each.high:.4g}" if held else "no interval"

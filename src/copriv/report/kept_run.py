@@ -14,6 +14,7 @@ from copriv.learner.checkpoint import Checkpoint
 from copriv.report.equivalent import STUDY_COMMAND, STUDY_PYTHON, command_of, python_of
 from copriv.report.figures import Figures
 from copriv.report.gather_facts import converging, models_in, refused_in, timeline_of
+from copriv.report.inference import INFERENCE, Inference, read_inference
 from copriv.report.model_file import read_model
 from copriv.report.network_run import JointFigures
 from copriv.report.report_facts import FORMAT, Predicted, ReportFacts
@@ -25,6 +26,8 @@ from copriv.runtime.local_folder import shut
 from copriv.runtime.local_request import Start, TrainRequest
 
 Kept = TypeVar("Kept")
+
+_NONE_KEPT = Inference(none="the version of copriv that has trained this model kept no such coefficients")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ def read_passable(finished: FinishedRun) -> Passable:
     """What may be passed on of a run, read from the files that may be; of earlier versions, gathered anew."""
     folder = finished.folder
     model, statement = read_model(folder / "model.json"), read_kept(folder / "privacy.json", Statement)
+    inference = read_inference(folder / INFERENCE) if (folder / INFERENCE).is_file() else _NONE_KEPT
     if (folder / FACTS).is_file():
         facts = read_kept(folder / FACTS, ReportFacts)
         if facts.format != FORMAT:
@@ -79,13 +83,13 @@ def read_passable(finished: FinishedRun) -> Passable:
                 remedy="use the version of copriv that has written it",
                 value=facts.format,
             )
-        return Passable(model, statement, facts)
+        return Passable(model, statement, facts, inference)
     log, names = _log(folder), [owner.owner for owner in statement.owners]
     known = dict.fromkeys((*names, *log.owners))
     facts = _of_joint(folder) if finished.joint else _of_local(folder)
     away = converging(models_in(folder), np.asarray(model.theta), None, model.dictionary.target)
     gathered = {"timeline": timeline_of(list(known), log), "refused": refused_in(log), "converging": away}
-    return Passable(model, statement, msgspec.structs.replace(facts, **gathered))
+    return Passable(model, statement, msgspec.structs.replace(facts, **gathered), inference)
 
 
 def read_kept(path: Path, kind: type[Kept]) -> Kept:

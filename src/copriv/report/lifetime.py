@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from copriv.planning.months import Lifetime, Month
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.report.model_file import ModelFile
 
 _HEADINGS = ("month", "blocks", "records", "ε of each block", "ε of the oldest", "ψ", "ψ on new", "weight", "combined")
 
 
-def show_lifetime(life: Lifetime | None, console: Console) -> None:
+class CarriedTold(msgspec.Struct):
+    """One model of several months', as it is shown.
+
+    Args:
+        model: its file.
+        months: how many models it has in it.
+        weights: of these, the oldest first.
+        predicted: ψ to be expected on new records.
+        epsilon: what any one record, or person, may lose in all; the largest of all owners.
+        delta: likewise.
+        unit: what that is promised about.
+        adjacency: of whom it is hidden.
+        private: whether all noise in it protects somebody.
+    """
+
+    model: str
+    months: int
+    weights: tuple[float, ...]
+    predicted: float
+    epsilon: float
+    delta: float
+    unit: str
+    adjacency: str
+    private: bool
+
+    @classmethod
+    def of(cls, place: str, model: ModelFile, weights: Sequence[float], predicted: float) -> CarriedTold:
+        """From the model and its weights."""
+        most = max(model.promised, key=lambda each: (each.epsilon, each.delta))
+        promise = (most.epsilon, most.delta, most.unit, most.adjacency)
+        return cls(place, len(weights), tuple(weights), predicted, *promise, model.noise == "secure")
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        shares = ", ".join(f"{weight:.0%}".replace("%", " %") for weight in self.weights)
+        kept = "if every month has read blocks as planned; nothing further was spent"
+        promise = f"ε = {self.epsilon:g}, δ = {self.delta:g} for any one {self.unit} ({self.adjacency}) in all, {kept}"
+        return [
+            f"{self.model}: the mean of {self.months} months' models, the oldest first: {shares}",
+            f"it should have ψ = {self.predicted:.3g} on new records",
+            promise if self.private else "simulated: the noise protects nobody, and the model must not be passed on",
+        ]
+
+
+def show_lifetime(life: Lifetime | None, console: Console, unit: str = UNIT) -> None:
     """Print the windows that were compared, and every month; nothing if months were not asked for."""
     if life is None:
         return
@@ -24,9 +71,9 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     mixed = f"all months' models, combined by weight, should have ψ = {window.combined:.3g} on new records"
     against = f"{window.ratio:.2g} times that of a one-off study over the blocks that it reads"
     for line in (
-        f"{read}; no {UNIT} loses more than {promise}",
+        f"{read}; no {unit} loses more than {promise}",
         f"the last should have ψ = {window.predicted:.3g}, {against}",
-        f"{mixed}; that costs no ε: Plan.carry",
+        f"{mixed}; that costs no ε: copriv carry, or Plan.carry",
     ):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     if len(life.windows) > 1:
@@ -37,7 +84,7 @@ def show_lifetime(life: Lifetime | None, console: Console) -> None:
     console.print(table)
 
 
-def lifetime_as_dict(life: Lifetime) -> dict[str, Any]:
+def lifetime_as_dict(life: Lifetime, unit: str = UNIT) -> dict[str, Any]:
     """The same as plain values."""
     windows = [asdict(each) | {"ratio": each.ratio} for each in life.windows]
     return {
@@ -45,7 +92,7 @@ def lifetime_as_dict(life: Lifetime) -> dict[str, Any]:
         "keep": life.keep,
         "windows": windows,
         "months": [asdict(month) for month in life.months],
-        "lifetime": life.scenario.to_dict(),
+        "lifetime": life.scenario.to_dict() | {"unit": unit},
     }
 
 

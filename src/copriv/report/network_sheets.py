@@ -128,7 +128,7 @@ def owner_lines(status: OwnerStatus) -> Iterator[str]:
     for name, value in (
         ("owner", f"{plain(status.owner)} in {quoted(status.study)}{'' if status.approved else ' (NOT APPROVED)'}"),
         ("terms", status.terms),
-        ("promised", guarantee.words),
+        ("promised", guarantee.words_about(status.unit)),
         ("spent", f"ε = {_shown(status.epsilon_spent)}, {status.answers} answers"),
         ("left", f"ε = {_shown(status.epsilon_left)}, {status.answers_left} answers"),
         *([("reads", plain(", ".join(status.reads), 2000))] if status.reads else []),

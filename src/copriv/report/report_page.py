@@ -1,7 +1,7 @@
 """report.html: the page that people forward. Drawn from what may be passed on, and given nothing else.
 
-Its three sources are model.json, privacy.json and report.json. Figures that were measured on records are not among its
-arguments: they are in another file, drawn by another module (`internal_page`).
+Its sources are model.json, privacy.json, report.json and inference.json. Figures that were measured on records are not
+among its arguments: they are in another file, drawn by another module (`internal_page`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import msgspec
 
 from copriv.learner.validation import Validation
 from copriv.losses.metrics import Metrics
+from copriv.privacy.guarantee import UNIT
 from copriv.protocol.text import plain
 from copriv.report.in_words import feature_words, loss_words, reason_words, rule_words, target_words
+from copriv.report.inference import NOTHING_INFERRED, Inference
+from copriv.report.inference_section import inference_section
 from copriv.report.model_file import ModelFile
 from copriv.report.model_section import model_section
 from copriv.report.owner_section import noise_words, owner_table, promise_words
@@ -61,6 +64,7 @@ class Passable:
     model: ModelFile
     statement: Statement
     facts: ReportFacts
+    inference: Inference = NOTHING_INFERRED
 
 
 def report_html(run: Passable) -> str:
@@ -93,7 +97,7 @@ def report_html(run: Passable) -> str:
         ),
     }
     sections = (_quality(facts), _distance(facts), _rest(facts, run.model), _answers(facts), model_section(run.model))
-    for section in sections:
+    for section in (*sections, inference_section(run.inference)):
         page |= section
     return render("report.html", statement, page=page)
 
@@ -118,13 +122,18 @@ def _under(statement: Statement) -> str:
     )
 
 
+def _counted(statement: Statement) -> str:
+    """What is counted, and protected as one."""
+    return "records" if statement.unit == UNIT else "people"
+
+
 def _glance(run: Passable, owners: int, records: int) -> list[tuple[str, str, str]]:
     statement, facts = run.statement, run.facts
     promised, deltas = [owner.epsilon for owner in statement.owners], [owner.delta for owner in statement.owners]
     low, high = min(promised), max(promised)
     epsilon = f"ε = {high:g}" if low == high else f"ε = {low:g} to {high:g}"
     cards = [
-        ("Trained from", f"{records:,} records", f"of {many(owners, 'owner')}"),
+        ("Trained from", f"{records:,} {_counted(statement)}", f"of {many(owners, 'owner')}"),
         ("Promised", epsilon, f"δ = {max(deltas):g}, for any one {statement.unit} ({statement.adjacency})"),
     ]
     psi = facts.relative_fitness
@@ -146,7 +155,10 @@ def _trained(run: Passable, owners: int, records: int) -> list[tuple[str, str | 
     where = "on their own machines" if run.facts.network else "on one machine"
     return [
         ("Target", f"{plain(dictionary.target.name)}: {target_words(dictionary)}"),
-        ("Owners", f"{many(owners, 'owner')}, {where}, with {spread} records each, {records:,} in all"),
+        (
+            "Owners",
+            f"{many(owners, 'owner')}, {where}, with {spread} {_counted(run.statement)} each, {records:,} in all",
+        ),
         ("Public rows", public.words),
         ("Features", [f"{dictionary.features:,} in all, fitted on public rows only", *feature_words(dictionary)]),
         ("Rule", rule_words(terms.rule)),

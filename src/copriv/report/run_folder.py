@@ -40,7 +40,7 @@ class Result:
     @property
     def passable(self) -> Passable:
         """What report.html is drawn from."""
-        return Passable(self.model, self.statement, self.facts)
+        return Passable(self.model, self.statement, self.facts, self.inference)
 
 
 def result_of(run: LocalRun) -> Result:

@@ -18,6 +18,7 @@ from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.owner.workspace import OwnerWorkspace
 from copriv.privacy.guarantee import Guarantee
+from copriv.records.file_format import PLAIN
 from copriv.runtime.events import Tell, counting
 
 
@@ -56,6 +57,8 @@ def append_records(
     place = Path(home.enrollment.ledger) if home is not None else ledger or folder
     column = arrival.person or _column(place) or (home.study.terms.person if home is not None else "")
     with Registry() as registry:
+        if home is not None:
+            _note_form(registry, home)
         told = append_block(registry, place, replace(arrival, person=column), counting(tell, "reading the new records"))
     units = {name: block.arrival.units for name, block in told.state.blocks.items() if block.arrival is not None}
     unit = "person" if column else "record"
@@ -78,6 +81,15 @@ def expire_block(ledger: Path, block: str, by: str, why: str) -> LedgerState:
     with closing(SqliteLedger(ledger)) as opened:
         opened.change_block(Expired(block, by, why))
         return opened.state()
+
+
+def _note_form(registry: Registry, home: OwnerWorkspace) -> None:
+    """Have the registry know how the file of a folder is written: folders of earlier versions alone know it."""
+    path = Path(home.enrollment.data)
+    if home.enrollment.form != PLAIN and path.exists():
+        fingerprint = registry.fingerprint(path)
+        if registry.known_file(fingerprint) is not None:
+            registry.note_form(fingerprint, home.enrollment.form)
 
 
 def _column(ledger: Path) -> str:

@@ -66,3 +66,20 @@ def test_the_command_writes_person_periods(tmp_path):
     told = CliRunner().invoke(app, [*asked, "--edges", "3,6"])
     assert "periods end at 3,6" in told.output
     assert "--rows-cap 2" in told.output
+
+
+def test_records_have_names_of_their_own(tmp_path):
+    path = tmp_path / "lives.csv"
+    table(40).with_columns(card=pl.Series([f"c{row // 2}" for row in range(39)] + [None])).write_csv(path)
+    asked = ["periods", str(path), "--time", "months", "--event", "died", "--edges", "3,6", "--out"]
+    plain = CliRunner().invoke(app, [*asked, str(tmp_path / "plain.csv")])
+    assert "records are numbered from 0" in plain.output
+    named = CliRunner().invoke(app, [*asked, str(tmp_path / "n.csv"), "--person", "card", "--prefix", "march"])
+    assert "--rows-cap 2, times the most records" in named.output
+    found = pl.read_csv(tmp_path / "n.csv")
+    assert "card" not in found.columns
+    assert set(found["record"]) == {f"c{row}" for row in range(20)} | {"march/39"}
+    without = CliRunner().invoke(app, [*asked, str(tmp_path / "w.csv"), "--person", "card"])
+    assert isinstance(without.exception, BadInput)
+    assert "--prefix" in without.exception.remedy
+    assert not (tmp_path / "w.csv").exists()

@@ -32,7 +32,7 @@ def public(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(public, tmp_path_factory):
-    data = cp.read(patients(6000, 2), target="ill", owners=5, public=public, features="all")
+    data = cp.read(patients(6000, 7), target="ill", owners=5, public=public, features="all")
     trained = cp.train(data, 3.0, loss="logistic", simulate=True)
     return trained, trained.save(tmp_path_factory.mktemp("runs") / "first")
 

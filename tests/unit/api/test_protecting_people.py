@@ -2,17 +2,23 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import copriv as cp
 from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.study_file import read_study
+from copriv.report.dossier_files import write_dossier
+from copriv.report.lifetime import show_lifetime
+from copriv.report.network_sheets import owner_lines
 from copriv.runtime.events import Warned
+from copriv.runtime.owner_status import OwnerStatus
 
 UNIT = "person (all of its rows at this owner)"
 
@@ -52,6 +58,12 @@ def test_a_run_protects_people_and_says_so(visits, public, tmp_path):
     kept = json.loads((tmp_path / "run" / "privacy.json").read_text())
     assert kept["unit"] == UNIT
     assert kept["deployment"]["privacy_loss"]["privacy_unit"] == "person"
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "400 people" in page
+    assert "400 records" not in page
+    dossier = Path(write_dossier(tmp_path / "run").dossier).read_text()
+    assert "people that trained" in dossier
+    assert "A person at several owners: the promises of all of them add up." in dossier
     rows = [visits.height, *visits["ward"].value_counts()["count"]]
     for name in ("privacy.json", "privacy.html", "report.html", "model.json"):
         text = (tmp_path / "run" / name).read_text().replace(",", "")
@@ -138,3 +150,17 @@ def test_people_that_weigh_alike_and_rows_that_do_have_other_best_models(visits,
     }
     means = {weigh: float(np.mean(model.predict(visits))) for weigh, model in models.items()}
     assert means["row"] > means["person"] + 0.1
+
+
+def test_months_and_status_say_whom_they_are_about(public, capsys):
+    found = cp.plan(
+        public, cp.Scenario([130] * 3), target="stay", person="patient", months=2, features=2, rule="newton"
+    )
+    assert found.to_dict()["lifetime"]["lifetime"]["unit"] == UNIT
+    show_lifetime(found.lifetime, Console(width=300), found.terms.unit_words)
+    assert f"no {UNIT} loses more than ε = 1" in capsys.readouterr().out
+    numbers = {"epsilon": 1.0, "epsilon_spent": 0.5, "epsilon_left": 0.5, "delta": 0.0, "answers": 1, "answers_left": 1}
+    names = dict.fromkeys(("owner", "study", "terms", "broker", "learner"), "x")
+    nothing = {"last_contact": None, "last_word": None, "model": False, "weakness": None, "certificates": []}
+    status = OwnerStatus(**numbers, **names, **nothing, approved=True, unit=UNIT, adjacency="replace-one")
+    assert f"promised  ε = 1, δ = 0 for any one {UNIT} (replace-one)" in "\n".join(owner_lines(status))

@@ -7,16 +7,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from copriv.api.hazard import expand_periods
 from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner import arrival as module
 from copriv.owner.arrival import Arrival, append_block
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.entries import Enrolled, Expired
+from copriv.owner.joining import settle_joining
 from copriv.owner.reading import Reading, choose_reading, files_to_read, units_of
 from copriv.owner.registry import Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.records.block_files import open_block_files
+from copriv.records.file_format import PLAIN, FileFormat
 from copriv.runtime.owner_ledger import NewLedger, change_version, make_ledger
 
 PRICE = Amount(400_000_000, "epsilon")
@@ -240,3 +243,189 @@ def test_changed_files_are_not_read(ledger):
     write("a.parquet", ["q1", "q3"], 100)
     with pytest.raises(CoprivError, match="not what it was"):
         rows_read(ledger, "first", until="a")
+
+
+TABLES = ("table", "sheet")
+NAMES = ("Jürgen", "Zoë", "Çelik", "plain")
+
+
+def _excel(place, people, start=0):
+    """A table as a spreadsheet of another country writes it: latin-1, semicolons, decimal commas."""
+    rows = [f"{who};{f'{(start + row) / 2:.1f}'.replace('.', ',')};{row % 7}" for row, who in enumerate(people)]
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes("\n".join(["who;x;y", *rows, ""]).encode("latin-1"))
+    return place.absolute()
+
+
+SHEET = FileFormat(encoding="iso8859-1", delimiter=";", decimal=",")
+
+
+def _open(data, form=PLAIN):
+    """A ledger as `copriv owner join` makes it: it was said how the file is written."""
+    place = Path("form.sqlite").absolute()
+    with Registry() as registry:
+        joining = settle_joining(registry, registry.lookup(data, form=form), Word("me"), None, place)
+    joining.take("clinic", Guarantee.of("1"), "pld")
+    return place
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("sheet_first", [False, True])
+def test_every_file_is_read_in_its_own_form(tmp_path, monkeypatch, folder, sheet_first):
+    """Jürgen has one account, whichever of the two files is the spreadsheet; each may be a folder of two files."""
+    monkeypatch.chdir(tmp_path)
+    Path("table").mkdir()
+    half = len(NAMES) // 2 if folder else len(NAMES)
+    write("table/1.parquet", NAMES[:half], 500)
+    _excel(Path("sheet/1.csv"), NAMES[:half])
+    if folder:
+        write("table/2.parquet", [*NAMES[half:], "new"], 600)
+        _excel(Path("sheet/2.csv"), NAMES[half:], 100)
+    table, sheet = (Path(name).absolute() if folder else next(Path(name).absolute().iterdir()) for name in TABLES)
+    first, later = ((sheet, SHEET), (table, PLAIN)) if sheet_first else ((table, PLAIN), (sheet, SHEET))
+    ledger = _open(*first)
+    told = append(ledger, "later", later[0], form=later[1])
+    assert (told.units, told.returning) == (int(folder and sheet_first), 4)
+    people = 5 if folder and not sheet_first else 4
+    assert {name: block.arrival.units for name, block in told.state.blocks.items()}["first"] == people
+    assert sorted(set(rows_read(ledger, "first", until="later"))) == sorted([*NAMES, "new"][:people])
+
+
+def test_the_first_file_may_lie_elsewhere_before_it_is_a_block(ledger):
+    moved = Path("first.parquet").rename("elsewhere.parquet").absolute()
+    with pytest.raises(BadInput, match="is not where it was"):
+        append(ledger, "a", write("a.parquet", ["q1"], 100))
+    assert append(ledger, "first", moved).units == 20
+    assert append(ledger, "a", Path("a.parquet").absolute()).units == 1
+
+
+def test_a_form_that_nobody_knows_can_be_said_once(tmp_path, monkeypatch):
+    """`ledger init` asks for no form: the first file can be appended as the block `first`, as it is written."""
+    monkeypatch.chdir(tmp_path)
+    ledger = _open(_excel(Path("sheet.csv"), NAMES))
+    with pytest.raises(BadInput, match="known as a part"):
+        append(ledger, "other", Path("sheet.csv").absolute(), form=SHEET)
+    assert append(ledger, "first", Path("sheet.csv").absolute(), form=SHEET).units == 4
+    assert append(ledger, "a", write("a.parquet", [*NAMES, "new"], 300)).returning == 4
+
+
+def test_the_first_file_may_lie_elsewhere(ledger):
+    append(ledger, "a", write("a.parquet", ["q1"], 100))
+    moved = Path("first.parquet").rename("elsewhere.parquet").absolute()
+    append(ledger, "first", moved)
+    assert state_of(ledger).blocks["first"].arrival.path == str(moved)
+    with pytest.raises(BadInput, match="another file than that of the block 'first'"):
+        append(ledger, "first", write("b.parquet", ["r1"], 900), unrelated=True)
+
+
+def test_only_what_the_ledger_was_opened_for_is_its_first_block(ledger):
+    with pytest.raises(LedgerRefusal, match="the first block is not what the ledger was opened for"):
+        append(ledger, "first", write("b.parquet", ["r1"], 900), unrelated=True)
+    assert append(ledger, "b", Path("b.parquet").absolute()).units == 1
+
+
+def test_ids_in_groups_of_three_are_the_same_in_every_form(ledger):
+    """A file with decimal commas reads 12.345.678 as a number; so must all others, or somebody has two accounts."""
+    cards = ["12.345.678", "1.234", "756.1234.5678.97"]
+    append(ledger, "sheet", _excel(Path("a.csv"), cards, 700), form=SHEET)
+    told = append(ledger, "text", write("b.parquet", [*cards, "new"], 800))
+    assert (told.units, told.returning) == (1, 3)
+    assert append(ledger, "number", write("c.parquet", [12_345_678, 1234, 5], 900)).returning == 2
+
+
+def test_a_file_that_has_moved_is_read_as_it_was(ledger):
+    append(ledger, "a", _excel(Path("a.csv"), NAMES, 700), form=SHEET)
+    append(ledger, "a", Path("a.csv").rename("b.csv").absolute())
+    assert rows_read(ledger, "a", until="a") == sorted(NAMES)
+
+
+def _periods(name, start, **naming):
+    """A file of `copriv periods` about six lives."""
+    lives = pl.DataFrame({"months": [1.0, 5.0] * 3, "died": [0, 1] * 3, "age": [start + 0.5 * row for row in range(6)]})
+    lives = lives.with_columns(card=pl.Series([f"c{start + row}" for row in range(5)] + [None]))
+    return expand_periods(lives, "months", "died", [3, 6], Path(name), **naming) is not None and Path(name).absolute()
+
+
+@pytest.mark.parametrize(
+    ("naming", "returning"), [({"prefix": "march"}, 0), ({"person": "card", "prefix": "march"}, 2)]
+)
+def test_records_of_another_file_of_periods_are_other_records(tmp_path, monkeypatch, naming, returning):
+    monkeypatch.chdir(tmp_path)
+    ledger = _open(_periods("february.parquet", 0, **{**naming, "prefix": "february"}))
+    told = append(ledger, "march", _periods("march.parquet", 3, **naming), person="record")
+    assert (told.units, told.returning) == (6 - returning, returning)
+    assert told.state.blocks["first"].arrival.units == 6
+
+
+def test_records_that_are_numbered_from_0_again_are_refused_before_they_are_taken_for_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = _open(_periods("february.parquet", 0))
+    march = _periods("march.csv", 30)
+    with pytest.raises(BadInput, match=r"numbered from 0, as those of another block.*--prefix"):
+        append(ledger, "march", march, person="record")
+    with Registry() as registry:
+        assert registry.lookup(march).dataset is None
+    monkeypatch.setattr(module, "numbered_from_zero", lambda _ids: False)
+    assert append(ledger, "march", march, person="record").returning == 6  # the twin: six strangers are taken for known
+
+
+def test_people_by_another_column_bring_no_block(ledger):
+    """Charged by patient, a block by visit would give a patient an account for every visit."""
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled("before", "before", "learner", "me", unit="person", person="who"))
+        opened.reserve("q", "?", Amount(700_000_000, "epsilon"), "before", Amount(10**9, "epsilon"))
+    visits = write("visits.parquet", ["p1", "q1"], 100)
+    with pytest.raises(LedgerRefusal, match="one person by 'who' has lost, and this study is about one person by 'x'"):
+        append(ledger, "visits", visits, person="x")
+    assert list(state_of(ledger).blocks) == ["first"]
+    assert append(ledger, "visits", visits).returning == 1
+
+
+def _spend(ledger, study="before"):
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled(study, study, "learner", "me", unit="person", person="who"))
+        opened.reserve(f"q {study}", "?", Amount(700_000_000, "epsilon"), study, Amount(10**9, "epsilon"))
+
+
+def test_whoever_was_in_an_earlier_version_alone_has_no_new_account(ledger):
+    """p0 to p4 were charged and are in the file of now no more: they come back to the account that they had."""
+    _spend(ledger)
+    change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    told = append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500))
+    assert (told.units, told.returning) == (1, 2)
+    assert told.state.blocks["first"].arrival.units == 20
+    read = rows_read(ledger, "first", "a", until="a")
+    assert "p0" not in read, "it is in no number, so it is not read"
+    assert read.count("p7") == 3
+    assert len(set(read)) == units_of(told.state, Reading(("first", "a"), "a"))
+    moved = Path("later.parquet").rename("moved.parquet").absolute()
+    assert append(ledger, "first", moved).units == 20
+    assert append(ledger, "b", write("b.parquet", ["p0", "p1", "q2"], 600)).returning == 2
+
+
+@pytest.mark.parametrize("how", ["gone", "overwritten"])
+def test_people_of_a_version_that_is_gone_are_signed_for(ledger, how):
+    _spend(ledger)
+    first = Path("first.parquet")
+    later = [f"p{number}" for number in range(5, 25)] * 2
+    if how == "gone":
+        change_version(ledger, write("later.parquet", later), Word("me"))
+        first.unlink()
+    else:
+        change_version(ledger, write("first.parquet", later), Word("me"))
+    with pytest.raises(BadInput, match="an earlier version of these records is not where it was"):
+        append(ledger, "a", write("a.parquet", ["q0", "q1"], 500))
+    assert not any(block.arrival for block in state_of(ledger).blocks.values())
+    assert append(ledger, "a", Path("a.parquet").absolute(), unrelated=True).units == 2
+
+
+def test_versions_that_nobody_has_charged_say_nothing(ledger):
+    change_version(ledger, write("first.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    assert append(ledger, "a", write("a.parquet", ["p0", "q1"], 500)).units == 2
+
+
+def test_a_twin_that_knows_the_file_of_now_alone_gives_a_second_account(ledger, monkeypatch):
+    _spend(ledger)
+    change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
+    monkeypatch.setattr(module, "_former", lambda *_given: set())
+    assert append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500)).units == 2

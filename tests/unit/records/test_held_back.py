@@ -45,3 +45,20 @@ def test_too_few_records_and_bad_shares_are_refused():
     for share in (0.0, 0.95, -1.0):
         with pytest.raises(BadInput, match="kept back"):
             held_back(10, share, b"key")
+
+
+def _numbers(divided):
+    """Which records are held back, by the number that each has in its first column."""
+    return set(divided.held_back.columns[0].astype(int))
+
+
+def test_a_block_has_the_same_sides_whatever_else_is_read():
+    rows = np.column_stack([np.arange(900.0), np.ones(900)])
+    both = _numbers(divide(_sample(rows), 0.3, b"key", {"": 500, "block march": 400}))
+    march = _numbers(divide(_sample(rows[500:]), 0.3, b"key", {"block march": 400}))
+    first = _numbers(divide(_sample(rows[:500]), 0.3, b"key"))
+    assert both == first | march
+    assert len(_numbers(divide(_sample(rows[:500]), 0.3, b"key", {"": 500, "block of nobody": 0}))) == len(first)
+    alone = _numbers(divide(_sample(rows[500:]), 0.3, b"key"))
+    assert alone != march, "a twin that numbers places anew in every study"
+    assert {number - 500 for number in march} != {number for number in first if number < 400}, "sides of blocks differ"

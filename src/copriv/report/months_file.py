@@ -1,0 +1,116 @@
+"""STUDY.months.json: what a plan of months expects of each month's model; and those models as one.
+
+It lies beside the study file, and holds no more than `copriv plan --months` shows: it follows from public rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.planning.months import Combination, Lifetime, combine
+from copriv.records.dictionary import Dictionary
+from copriv.report.coefficient_errors import CoefficientErrors
+from copriv.report.model_file import ModelFile
+
+FORMAT = 1
+_NO_INTERVAL = CoefficientErrors(none="the model combines those of several months")
+
+
+class MonthsFile(msgspec.Struct, frozen=True):
+    """What is needed to weigh the models of months.
+
+    Args:
+        fresh: ψ to be expected of each month's model, on new records.
+        public: the same of the model of public rows alone.
+        keep: the weight of a model falls to this part of itself every month.
+        epsilon: what any one record may lose in all; the largest of all owners.
+    """
+
+    fresh: tuple[float, ...]
+    public: float
+    keep: float
+    epsilon: float
+    format: int = FORMAT
+
+    @classmethod
+    def of(cls, life: Lifetime) -> MonthsFile:
+        """Of a plan."""
+        fresh = tuple(month.fresh for month in life.months)
+        return cls(fresh, life.public, life.keep, max(life.scenario.epsilons))
+
+    def combination(self, months: int) -> Combination:
+        """How the models of the first so many months are combined."""
+        return combine(self.fresh[:months], self.public, self.keep)
+
+
+def months_beside(study: Path) -> Path:
+    """Where the months of a study file lie."""
+    return study.with_suffix(".months.json")
+
+
+def write_months(months: MonthsFile, study: Path) -> None:
+    """Beside the study file; nothing is overwritten."""
+    with months_beside(study).open("xb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(months)) + b"\n")
+
+
+def read_months(study: Path) -> MonthsFile:
+    """The months of a study file.
+
+    Raises:
+        BadInput: there are none, or the file is damaged.
+    """
+    path = months_beside(study)
+    if not path.is_file():
+        raise BadInput(
+            f"there is no {path}: the study was planned without months, or by an earlier version",
+            remedy="plan it with months: copriv plan --months 24 --out study.toml",
+            value=str(path),
+        )
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=MonthsFile)
+    except msgspec.DecodeError as problem:
+        raise BadInput(f"{path} holds no months: {problem}", remedy="use the file as it was written") from problem
+    costs = np.array([*found.fresh, found.public, found.epsilon])
+    if found.format != FORMAT or not found.fresh or not (np.isfinite(costs) & (costs > 0)).all():
+        raise BadInput(
+            f"{path} is of format {found.format}, with {len(found.fresh)} months",
+            remedy="use the file as it was written",
+            value=found.format,
+        )
+    return found
+
+
+def carry_models(models: Sequence[ModelFile], months: MonthsFile, dictionary: Dictionary) -> ModelFile:
+    """The models of the first months, the oldest first, as one: their mean, by what each should cost.
+
+    It names every owner of every month, each with what any one of its records may lose in all.
+
+    Raises:
+        BadInput: the models are none of these months', or of other features.
+    """
+    if not 0 < len(models) <= len(months.fresh):
+        raise BadInput(
+            f"{len(models)} models of {len(months.fresh)} planned months",
+            remedy="plan months, and give one model for each of the first of them",
+            value=len(models),
+        )
+    for model in models:
+        if model.dictionary != dictionary or model.personal:
+            raise BadInput(
+                "a model with other features than those of the plan, or one that stays at home",
+                remedy="train every month with the study file of the plan",
+                value=model.dictionary.target.name,
+            )
+    theta = np.asarray(months.combination(len(models)).weights) @ np.asarray([model.theta for model in models])
+    owners = {each.owner: each for model in models for each in model.promised}
+    promised = tuple(msgspec.structs.replace(each, epsilon=months.epsilon) for each in owners.values())
+    simulated = next((model.noise for model in models if model.noise != "secure"), "secure")
+    return msgspec.structs.replace(
+        models[-1], theta=tuple(theta.tolist()), promised=promised, noise=simulated, errors=_NO_INTERVAL
+    )

@@ -1,0 +1,118 @@
+"""`copriv carry`: the models of months as one, from a study file and run folders."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import copriv as cp
+from copriv.api.carry import carry_runs
+from copriv.api.plan import plan
+from copriv.cli.main import app
+from copriv.errors import BadInput, CoprivError
+from copriv.planning.scenario import Scenario
+from copriv.records import lending_like
+from copriv.report.model_file import ModelFile, Promised, read_model, write_model
+from copriv.report.months_file import MonthsFile, months_beside, read_months
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return lending_like.generate(400, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return plan(table, Scenario([300] * 2), target="int_rate", months=3, window=1, features=2, rule="newton")
+
+
+@pytest.fixture
+def study(found, tmp_path):
+    return found.save(tmp_path / "study.toml")
+
+
+def write(found, place, theta, owner="a", noise="secure"):
+    promised = (Promised(owner, 0.5, 0.0),)
+    write_model(ModelFile(tuple(theta), found.terms, found.dictionary, promised, noise), place)
+    return place
+
+
+def call(*words):
+    told = RUNNER.invoke(app, [*map(str, words)])
+    if isinstance(told.exception, CoprivError):
+        raise told.exception
+    assert told.exit_code == 0, told.output
+    return told.output
+
+
+def test_a_plan_keeps_its_months_beside_the_study(found, study):
+    assert read_months(study) == MonthsFile.of(found.lifetime)
+    assert read_months(study).combination(2) == found.lifetime.combination(2)
+    with pytest.raises(BadInput, match="never overwritten"):
+        found.save(study)
+
+
+def test_months_are_one_model_of_all_their_owners(found, study, tmp_path):
+    first = write(found, tmp_path / "1.json", [0.1, 0.2, 0.0], owner="gone")
+    second = write(found, tmp_path / "2.json", [0.3, 0.0, 0.4])
+    out = tmp_path / "carried.json"
+    told = json.loads(call("carry", study, first, second, "--out", out, "--json"))
+    carried = read_model(out)
+    assert carried.theta == pytest.approx((0.2, 0.1, 0.2))
+    assert [(each.owner, each.epsilon) for each in carried.promised] == [("gone", 1.0), ("a", 1.0)]
+    assert told["weights"] == pytest.approx([0.5, 0.5])
+    assert told["predicted"] == pytest.approx(found.lifetime.combination(2).predicted)
+    assert (told["epsilon"], told["delta"], told["unit"], told["adjacency"]) == (1.0, 0.0, "record", "replace-one")
+    assert told["private"]
+    assert found.carry([cp.load(first), cp.load(second)]).file == carried
+    with pytest.raises(BadInput, match="exists"):
+        call("carry", study, first, "--out", out)
+    said = call("carry", study, first, "--out", tmp_path / "one.json")
+    assert "ε = 1, δ = 0 for any one record (replace-one) in all" in said
+    with pytest.raises(BadInput, match="there is no folder"):
+        call("carry", study, first, "--out", tmp_path / "nowhere" / "one.json")
+
+
+def test_one_simulated_month_makes_the_mean_simulated(found, study, tmp_path):
+    first = write(found, tmp_path / "1.json", [0.1, 0.2, 0.0], noise="seeded")
+    second = write(found, tmp_path / "2.json", [0.3, 0.0, 0.4])
+    assert not carry_runs(study, [first, second]).model.private
+    assert "must not be passed on" in call("carry", study, first, second, "--out", tmp_path / "c.json")
+
+
+def test_runs_of_the_study_are_carried(found, study, table, tmp_path):
+    """From the study file to the mean, as a user would do it."""
+    runs = []
+    for month in (1, 2):
+        rows = lending_like.generate(600, np.random.default_rng(month))
+        data = cp.read(rows, target="int_rate", owners=2, public=table, dictionary=study)
+        run = cp.train(data, 1.0, rule="newton", simulate=True, seed=month)
+        runs.append(run.save(tmp_path / f"run-{month}"))
+    carried = carry_runs(study, runs)
+    both = [read_model(folder / "model.json").theta for folder in runs]
+    assert carried.model.file.theta == pytest.approx(np.mean(both, axis=0))
+
+
+def test_what_cannot_be_carried_is_refused(found, study, table, tmp_path):
+    first = write(found, tmp_path / "1.json", [0.1, 0.2, 0.0])
+    with pytest.raises(BadInput, match="4 models of 3 planned months"):
+        call("carry", study, *[first] * 4)
+    with pytest.raises(BadInput, match="holds no finished run"):
+        call("carry", study, tmp_path)
+    with pytest.raises(BadInput, match="there is no study"):
+        call("carry", tmp_path / "none.toml", first)
+    other = plan(table, Scenario([300] * 2), target="int_rate", features=1, rule="newton")
+    without = other.save(tmp_path / "without.toml")
+    with pytest.raises(BadInput, match="planned without months"):
+        call("carry", without, first)
+    months_beside(without).write_bytes(months_beside(study).read_bytes())
+    with pytest.raises(BadInput, match="other features"):
+        call("carry", without, first)
+    for damaged in (b"[", msgspec.json.encode(MonthsFile((), 1.0, 1.0, 1.0)), b'{"fresh":[0],"public":1,"keep":1}'):
+        months_beside(study).write_bytes(damaged)
+        with pytest.raises(BadInput, match=r"holds no months|with 0 months"):
+            call("carry", study, first)
