@@ -24,7 +24,8 @@ from copriv.losses.squared import SquaredLoss
 from copriv.schedule.poisson import likely_answers
 
 # What closed forms of public Newton leave out, as measured on trainings: the deviation of log ψ, and how it
-# grows with the root of the numbers of a model over public rows.
+# grows with the root of the numbers of a model over public rows; of people who weigh unequally, over as many as would
+# say as much if they weighed alike.
 _DOUBT, _FEW = 0.7, 6.0
 # More than this share of gradient lengths beyond the clip, and the clip shapes what is learnt.
 _CLIPPED = 0.01
@@ -53,7 +54,7 @@ def expect_newton(setting: Setting, evidence: PublicEvidence) -> Forecast:
     ahead = evidence.newton(setting.norm)
     known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip)
     best = known.best(setting.records, _noise_by_answers(setting), setting.heterogeneity)
-    rows, parameters = evidence.sample.records, evidence.sample.parameters
+    rows, parameters = evidence.sample.effective_records, evidence.sample.parameters
     doubt = math.hypot(_DOUBT, _FEW * math.sqrt(parameters / rows))
     return Forecast(best.cost, best.deviation, 0.0, doubt=doubt, shifts=_shifts(setting, evidence, best.cost))
 

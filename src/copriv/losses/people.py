@@ -100,6 +100,19 @@ class People:
         """How many the one with most has."""
         return int(np.max(self.sizes))
 
+    @property
+    def effective(self) -> float:
+        """How many people who weigh alike would say as much: (Σw)²/Σw², w what a person's rows count together.
+
+        >>> People(np.array([0, 2, 3]), np.array([0.5, 0.5, 1.0])).effective
+        2.0
+        >>> round(People(np.array([0, 2, 3]), np.array([0.5, 0.5, 0.5])).effective, 2)
+        1.8
+        """
+        weights = np.round(self.add_up(np.ones(self.weights.size)), 9)  # people who weigh alike count exactly
+        squares = float(weights @ weights)
+        return float(weights.sum()) ** 2 / squares if squares > 0 else float(self.count)
+
     def add_up(self, values: FloatArray) -> FloatArray:
         """The weighted sum over each person's rows; rows are the last axis."""
         return np.asarray(np.add.reduceat(values * self.weights, self.starts[:-1], axis=-1))

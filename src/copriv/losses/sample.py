@@ -100,6 +100,11 @@ class Sample:
         return self.rows if self.people is None else self.people.count
 
     @property
+    def effective_records(self) -> float:
+        """How many records that weigh alike would say as much; all, where they do."""
+        return float(self.rows) if self.people is None else self.people.effective
+
+    @property
     def rows(self) -> int:
         """How many rows there are. If a record is a person, that number is private."""
         return int(self.targets.size)

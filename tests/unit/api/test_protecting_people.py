@@ -164,3 +164,16 @@ def test_months_and_status_say_whom_they_are_about(public, capsys):
     nothing = {"last_contact": None, "last_word": None, "model": False, "weakness": None, "certificates": []}
     status = OwnerStatus(**numbers, **names, **nothing, approved=True, unit=UNIT, adjacency="replace-one")
     assert f"promised  ε = 1, δ = 0 for any one {UNIT} (replace-one)" in "\n".join(owner_lines(status))
+
+
+def test_forecasts_are_less_sure_where_few_people_have_nearly_all_rows():
+    chance = np.random.default_rng(3)
+    who = np.concatenate([np.repeat(np.arange(40), 40), np.arange(40, 400)])
+    age = chance.normal(50, 10, who.size)
+    table = pl.DataFrame({"patient": who, "age": age, "stay": age / 20 + chance.normal(0, 1, who.size)})
+    widths = []
+    for weigh in ("person", "row"):
+        settings = {"target": "stay", "person": "patient", "weigh": weigh, "features": 1, "rule": "newton"}
+        low, high = cp.forecast(table, cp.Scenario([300] * 3, epsilon=10.0), **settings).interval
+        widths.append(np.log(high / low))
+    assert widths[1] > 1.2 * widths[0]

@@ -176,3 +176,13 @@ def test_groups_that_are_none_are_refused(starts, weights):
 
 def test_numbers_of_moments_are_those_of_a_record():
     assert pack_moments(PLAIN.grouped(Whose(CODES, 2, "person")), Norm.L2).size == moment_count(P)
+
+
+def test_people_who_weigh_unequally_are_as_many_as_would_say_as_much():
+    """For forecasts: of people with 40 rows or 1, weighed by rows, few carry nearly all weight."""
+    ids = np.concatenate([np.repeat(np.arange(100), 40), np.arange(100, 1000)])
+    rows = np.ones((2, ids.size))
+    alike, by_rows = (Sample(rows, rows[0]).grouped(Whose(ids, 40, weigh)) for weigh in ("person", "row"))
+    assert Sample(rows, rows[0]).effective_records == ids.size
+    assert alike.effective_records == alike.records == 1000
+    assert 100 < by_rows.effective_records < 160
