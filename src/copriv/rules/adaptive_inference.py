@@ -6,7 +6,8 @@ up to that difference, and those who answered another differ the other way: both
 
 What the clip takes from private gradients nobody tells. It lies between what it takes from public ones at the same
 place, and what it takes from them at the place that lies to the public model as this one to the private one: the middle
-is taken, and the distance doubted. So answers are read twice: the first time tells the private model.
+is taken, and the distance doubted. So answers are read twice, once there are some of two places: the first time tells
+the private model.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _SILENCE = 1e-12
 _TAILS = 1.5
 # What the clip takes from private gradients is so far on the way between both guesses, give or take so much of it.
 _MIDDLE, _DOUBT = 0.5, 0.4
+# With answers of fewer places nothing is known of the Hessian along the step, and what makes it longer leads astray.
+_ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +61,7 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
     geometry = setting.geometry
     asked = [_doubted(geometry, one, geometry.model(one.place), 0.0, 1.0) for one in observations]
     found = infer(geometry, records, asked, hessian, setting.expected)
-    if not observations:
+    if len(observations) < _ENOUGH:
         return found, among
     model = least_expected(geometry, found.intercept, found.hessian, len(observations))
     between = [_doubted(geometry, one, model, _MIDDLE, _DOUBT) for one in observations]
