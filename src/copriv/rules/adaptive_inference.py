@@ -68,9 +68,7 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
     return infer(geometry, records, between, hessian, setting.expected), among
 
 
-def _doubted(
-    geometry: PublicGeometry, one: Observation, model: FloatArray, middle: float, doubt: float
-) -> Observation:
+def _doubted(geometry: PublicGeometry, one: Observation, model: FloatArray, middle: float, doubt: float) -> Observation:
     """An observation with what the clip may take of it besides, if the private model is this one."""
     besides = geometry.clipping_doubt(geometry.model(one.place), model)
     return replace(one, deviation=one.deviation + middle * besides, variance=one.variance + (doubt * besides) ** 2)

@@ -34,6 +34,7 @@ from copriv.vectors import Norm
 
 SEEDS = range(2)
 OTHER = np.linspace(0.8, -0.4, P)
+ASIDE = np.array([0.1, -0.1, 0.1, -0.1])
 # Long enough that nothing of these populations is cut.
 CLIP = 8.0
 
@@ -361,7 +362,7 @@ def test_under_a_shift_what_the_clip_takes_leaves_doubt(public):
 
 def test_what_the_clip_takes_from_records_around_another_model_is_half_undone(public, monkeypatch):
     """A short clip, and hardly any noise: what is left of ψ is what the clip takes."""
-    samples = [population(4000, 50 + i, model=TILT + [0.1, -0.1, 0.1, -0.1]) for i in range(6)]
+    samples = [population(4000, 50 + i, model=TILT + ASIDE) for i in range(6)]
     noise = noise_model(6, 1e-5, clip=0.2)
 
     def left():

@@ -109,7 +109,7 @@ def test_what_a_clip_takes_is_restored_on_average():
 
 
 def test_where_best_models_differ_alone_the_doubt_is_what_the_clip_takes_besides():
-    """Records with the same rows and residuals around another model: known then, at any place; not at the same place."""
+    """Records with the same rows and residuals around another model: then it is known, at any place."""
     public = population(4000, 5)
     geometry = PublicGeometry.of(public, OBJECTIVE, 0.05, Norm.L1)
     away = np.full(P, 0.1)
