@@ -13,7 +13,7 @@ from collections.abc import Callable
 from benchmarks.many_hands import one_thread_each
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
-from copriv.planning.feature_choice import FeatureContest
+from copriv.planning.feature_contest import FeatureContest
 from copriv.planning.outline import draft_outline, gather_evidence
 from copriv.planning.search import glance
 from copriv.planning.training_spec import TrainingSpec

@@ -117,8 +117,10 @@ class PublicCells:
         dictionary, public = self._fit(spec)
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
-    def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
-        """Of each fold and each choice, features of the other rows fitted on these, and of its own rows by the same.
+    def folds(
+        self, specs: Sequence[FeatureSpec], folds: Sequence[int] = range(FOLDS)
+    ) -> Iterator[list[tuple[Sample, Sample]]]:
+        """Of each of these folds and each choice, features of the other rows fitted on these, and its own rows by them.
 
         For cross-validation: components and leaves look better on the rows they are fitted on than on new ones. So do
         scores: those of the other rows are out of fold among themselves, because trees that have seen the fold's own
@@ -126,7 +128,7 @@ class PublicCells:
         """
         rows = np.flatnonzero(self._known)
         of_row = self._folds
-        for fold in range(FOLDS):
+        for fold in folds:
             others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
             others = replace(others, boosted=partial(self._boosted_beside, fold))
             own = replace(own, boosted=partial(self._boosted_in, of_row == fold))

@@ -1,0 +1,209 @@
+"""Candidates for the features, compared on the public rows: fold by fold, and only as long as they may win.
+
+Leaves come last. They make long models, which take long to judge and to forecast: what they might reach at best is
+seen on the first folds, beside the same features without leaves. Those that could not win are given up there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from copriv.errors import BadInput
+from copriv.forecast.public_evidence import PublicEvidence
+from copriv.losses.metrics import LITTLE
+from copriv.planning.entrant import Entrant, without_laggards
+from copriv.planning.feature_choice import (
+    LEAVES_MUST_GAIN,
+    FeatureChoice,
+    WeighedFeatures,
+    explain_nothing,
+    least,
+    take,
+)
+from copriv.planning.outline import draft_outline, gather_evidence
+from copriv.planning.search import glance
+from copriv.planning.training_spec import TrainingSpec
+from copriv.records.boosting import FOLDS
+from copriv.records.dictionary import Dictionary
+from copriv.records.feature_spec import LEAVES_OF_A_TREE, FeatureSpec
+from copriv.records.fit_features import PublicRows
+
+Tell = Callable[[int, int], None]
+
+# After so many folds it is seen who is clearly behind; of leaves after one, if it has so many rows.
+_FIRST = 2
+_MANY_ROWS = 1000
+
+
+def choose_features(
+    rows: PublicRows, sizes: Sequence[int], wishes: TrainingSpec, tell: Tell = lambda _done, _total: None
+) -> FeatureChoice:
+    """The features with the least predicted loss for owners of these sizes, and whoever may come second.
+
+    Where no candidate explains anything worth the name, all differences are chance, and the fewest are taken.
+
+    Args:
+        rows: the public rows.
+        sizes: n_i of each owner.
+        wishes: what is settled, the promises of the owners among it.
+        tell: is told how many of how many folds and candidates are done.
+
+    Raises:
+        BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
+    """
+    return FeatureContest(rows, wishes, tell).pick(sizes, wishes)
+
+
+class FeatureContest:
+    """Candidates fitted and cross-validated once, for owners of any sizes and promises.
+
+    Args:
+        rows: the public rows.
+        wishes: the loss, the regularizer and the box.
+        tell: is told how many of how many folds and candidates are done.
+    """
+
+    def __init__(self, rows: PublicRows, wishes: TrainingSpec, tell: Tell = lambda _done, _total: None) -> None:
+        self._rows, self._tell = rows, tell
+        self._entrants, self._problem = list[Entrant](), None
+        specs = rows.candidates()
+        for spec in specs:
+            if spec.leaves:
+                continue
+            try:
+                dictionary, evidence = _fit(rows, wishes, spec)
+                self._entrants.append(Entrant(spec, evidence.objective, partial(_same, dictionary, evidence)))
+            except BadInput as refusal:
+                self._problem = self._problem or refusal
+        self._leafy = [self._late(spec, wishes) for spec in specs if spec.leaves and self._sibling(spec) is not None]
+        self._validate(self._entrants, _FIRST)
+
+    def choose(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
+        """The least predicted loss for these owners; `wishes` differ from those of the contest in promises only.
+
+        Everybody is weighed, but leaves only if they may win.
+
+        Raises:
+            BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
+        """
+        short, too_long = self._able(sizes)
+        self._validate(short, FOLDS)
+        found = []
+        for done, entrant in enumerate(short, start=1):
+            found.append(self._weigh(entrant, tuple(sizes), wishes))
+            self._tell(FOLDS + done, FOLDS + len(short))
+        if not explain_nothing(found):
+            found += self._weigh_leaves(found, tuple(sizes), wishes)
+        found.sort(key=lambda each: each.parameters)
+        return FeatureChoice(tuple(found), take(found), too_long)
+
+    def pick(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
+        """The same, without those that can be neither first nor second: they are behind, or no forecast helps them.
+
+        The first of them are weighed by what they would lose if owners made the best model of it.
+
+        Raises:
+            BadInput: as `choose`.
+        """
+        short, too_long = self._able(sizes)
+        short = without_laggards(short)
+        self._validate(short, FOLDS)
+        if not any((each.figures(self._rows.target).explained or 0.0) >= LITTLE for each in short):
+            return self.choose(sizes, wishes)
+        floors = [each.floor(self._ripening(each.spec)) for each in short]
+        found = list[WeighedFeatures]()
+        for place in np.argsort(floors, kind="stable"):
+            if len(found) > 1 and floors[place] > sorted(each.predicted_loss for each in found)[1]:
+                break
+            found.append(self._weigh(short[place], tuple(sizes), wishes))
+            self._tell(FOLDS + len(found), FOLDS + len(short))
+        found += self._weigh_leaves(found, tuple(sizes), wishes)
+        self._tell(FOLDS + len(short), FOLDS + len(short))
+        found.sort(key=lambda each: each.parameters)
+        return FeatureChoice(tuple(found), least(found), too_long)
+
+    def _able(self, sizes: Sequence[int]) -> tuple[list[Entrant], tuple[FeatureSpec, ...]]:
+        """Candidates that the smallest owner has enough records for, and those that it has not."""
+        short = [each for each in self._entrants if each.dictionary.parameters < min(sizes)]
+        too_long = [each.spec for each in self._entrants if each.dictionary.parameters >= min(sizes)]
+        too_long += [each.spec for each in self._leafy if not self._is_short(each.spec, sizes)]
+        if not short:
+            raise self._problem or BadInput(
+                f"features auto, and an owner of {min(sizes)} records",
+                remedy="leave such owners out (--min-records N), or name the features: 3, pls:2",
+                value=min(sizes),
+            )
+        return short, tuple(too_long)
+
+    def _is_short(self, spec: FeatureSpec, sizes: Sequence[int]) -> bool:
+        """Whether the smallest owner has more records than a model with these leaves can have numbers."""
+        sibling = self._sibling(spec)
+        return sibling is not None and sibling.dictionary.parameters + LEAVES_OF_A_TREE * spec.leaves < min(sizes)
+
+    def _sibling(self, spec: FeatureSpec) -> Entrant | None:
+        """The same features without leaves."""
+        plain = replace(spec, leaves=0)
+        return next((each for each in self._entrants if each.spec == plain), None)
+
+    def _late(self, spec: FeatureSpec, wishes: TrainingSpec) -> Entrant:
+        """Leaves are fitted on all rows only if they may win."""
+        sibling = self._sibling(spec) or self._entrants[0]
+        return Entrant(spec, sibling.objective, partial(_fit, self._rows, wishes, spec))
+
+    def _validate(self, entrants: Sequence[Entrant], folds: int) -> None:
+        """The folds up to this one, for those that have not been judged on them; one is held in memory at a time."""
+        waiting = [each for each in entrants if len(each.losses) < folds]
+        if not waiting:
+            return
+        missing = range(len(waiting[0].losses), folds)
+        parts = self._rows.folds_of_all([each.spec for each in waiting], missing)
+        for fold, pairs in zip(missing, parts, strict=True):
+            for entrant, (others, own) in zip(waiting, pairs, strict=True):
+                entrant.validate(others, own)
+            self._tell(fold + 1, FOLDS + len(self._entrants))
+
+    def _weigh_leaves(
+        self, found: Sequence[WeighedFeatures], sizes: tuple[int, ...], wishes: TrainingSpec
+    ) -> list[WeighedFeatures]:
+        """Leaves that may be better than all of these by as much as they must."""
+        hopeful = [each for each in self._leafy if self._is_short(each.spec, sizes) and self._may_win(each, found)]
+        self._validate(hopeful, FOLDS)
+        return [self._weigh(each, sizes, wishes) for each in hopeful]
+
+    def _may_win(self, entrant: Entrant, found: Sequence[WeighedFeatures]) -> bool:
+        """Whether leaves could lose less than these, by the first folds; those that were judged on all may always."""
+        sibling = self._sibling(entrant.spec)
+        if entrant.complete or sibling is None:
+            return entrant.complete
+        first = 1 if self._rows.cells.usable >= FOLDS * _MANY_ROWS else _FIRST
+        try:
+            self._validate([entrant], first)
+        except BadInput:
+            # Too few of a label in a fold to grow trees on.
+            return False
+        self._validate([sibling], FOLDS)
+        best = min(each.predicted_loss for each in found)
+        psi = next((each.relative_fitness for each in found if each.spec == sibling.spec), 0.0)
+        return LEAVES_MUST_GAIN * entrant.hope(sibling, psi, self._ripening(entrant.spec)) < best
+
+    def _ripening(self, spec: FeatureSpec) -> float:
+        return self._rows.cells.ripening if spec.score else 1.0
+
+    def _weigh(self, entrant: Entrant, sizes: tuple[int, ...], wishes: TrainingSpec) -> WeighedFeatures:
+        way = glance(draft_outline(entrant.dictionary, entrant.evidence, sizes, wishes))
+        ratio = entrant.prospect(way, self._ripening(entrant.spec)).ratio
+        known = entrant.spec, entrant.dictionary.parameters, tuple(entrant.losses)
+        return WeighedFeatures(*known, way.relative_fitness, ratio, way.rule, entrant.figures(self._rows.target))
+
+
+def _fit(rows: PublicRows, wishes: TrainingSpec, spec: FeatureSpec) -> tuple[Dictionary, PublicEvidence]:
+    fitted = rows.fit(spec)
+    return fitted.dictionary, gather_evidence(fitted.public, wishes)
+
+
+def _same(dictionary: Dictionary, evidence: PublicEvidence) -> tuple[Dictionary, PublicEvidence]:
+    return dictionary, evidence
