@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -153,15 +153,20 @@ class Entrant:
         return cross_validated_metrics(target, np.concatenate(self.margins), np.concatenate(self.targets))
 
 
-def without_laggards(entrants: Sequence[Entrant]) -> list[Entrant]:
+def without_laggards(entrants: Sequence[Entrant], smallest: int) -> list[Entrant]:
     """Those that may win, after the first folds: with a score or without makes the same model but for one number.
 
-    So where a score is clearly better on each of the folds, the same features without it are given up. The other way
-    round nothing is: a score of all public rows is better than one of three fifths of them.
+    So where a score is clearly better on each of the folds, the same features without it are given up, if the smallest
+    owner has enough records for the score. The other way round nothing is: a score of all public rows is better than
+    one of three fifths of them.
     """
-    scored = {(each.spec.pls, each.spec.all): each for each in entrants if each.spec.score and not each.spec.leaves}
-    pairs = ((each, scored.get((each.spec.pls, each.spec.all))) for each in entrants)
-    return [each for each, rival in pairs if rival is None or rival is each or not each.is_behind(rival)]
+    scored = {each.spec: each for each in entrants if each.spec.score}
+    rivals = [scored.get(replace(each.spec, score=True)) for each in entrants]
+    return [
+        each
+        for each, rival in zip(entrants, rivals, strict=True)
+        if rival in (None, each) or rival.dictionary.parameters >= smallest or not each.is_behind(rival)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,18 +69,28 @@ class FeatureContest:
 
     def __init__(self, rows: PublicRows, wishes: TrainingSpec, tell: Tell = lambda _done, _total: None) -> None:
         self._rows, self._tell = rows, tell
-        self._entrants, self._problem = list[Entrant](), None
+        self._entrants = list[Entrant]()
+        self._problem: BadInput | None = None
         specs = rows.candidates()
-        for spec in specs:
-            if spec.leaves:
-                continue
-            try:
-                dictionary, evidence = _fit(rows, wishes, spec)
-                self._entrants.append(Entrant(spec, evidence.objective, partial(_same, dictionary, evidence)))
-            except BadInput as refusal:
-                self._problem = self._problem or refusal
-        self._leafy = [self._late(spec, wishes) for spec in specs if spec.leaves and self._sibling(spec) is not None]
+        # The same features with a score first: where these are fitted, those without can be.
+        for spec in sorted((spec for spec in specs if not spec.leaves), key=lambda spec: not spec.score):
+            self._enter(spec, wishes)
+        self._entrants.sort(key=lambda each: specs.index(each.spec))
+        leafy = [(spec, self._sibling(replace(spec, leaves=0))) for spec in specs if spec.leaves]
+        self._leafy = [self._late(spec, wishes, sibling) for spec, sibling in leafy if sibling is not None]
         self._validate(self._entrants, _FIRST)
+
+    def _enter(self, spec: FeatureSpec, wishes: TrainingSpec) -> None:
+        """Fit a candidate, later if it is sure to be fitted; what cannot be is left out."""
+        scored = None if spec.score else self._sibling(replace(spec, score=True))
+        if scored is not None:
+            self._entrants.append(self._late(spec, wishes, scored))
+            return
+        try:
+            dictionary, evidence = _fit(self._rows, wishes, spec)
+            self._entrants.append(Entrant(spec, evidence.objective, lambda: (dictionary, evidence)))
+        except BadInput as refusal:
+            self._problem = self._problem or refusal
 
     def choose(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
         """The least predicted loss for these owners; `wishes` differ from those of the contest in promises only.
@@ -90,7 +100,7 @@ class FeatureContest:
         Raises:
             BadInput: no candidate can be fitted on so few public rows or trained by so small owners.
         """
-        short, too_long = self._able(sizes)
+        short, too_long = self._able(sizes, self._entrants)
         self._validate(short, FOLDS)
         found = []
         for done, entrant in enumerate(short, start=1):
@@ -109,8 +119,7 @@ class FeatureContest:
         Raises:
             BadInput: as `choose`.
         """
-        short, too_long = self._able(sizes)
-        short = without_laggards(short)
+        short, too_long = self._able(sizes, without_laggards(self._entrants, min(sizes)))
         self._validate(short, FOLDS)
         if not any((each.figures(self._rows.target).explained or 0.0) >= LITTLE for each in short):
             return self.choose(sizes, wishes)
@@ -126,10 +135,10 @@ class FeatureContest:
         found.sort(key=lambda each: each.parameters)
         return FeatureChoice(tuple(found), least(found), too_long)
 
-    def _able(self, sizes: Sequence[int]) -> tuple[list[Entrant], tuple[FeatureSpec, ...]]:
-        """Candidates that the smallest owner has enough records for, and those that it has not."""
-        short = [each for each in self._entrants if each.dictionary.parameters < min(sizes)]
-        too_long = [each.spec for each in self._entrants if each.dictionary.parameters >= min(sizes)]
+    def _able(self, sizes: Sequence[int], entrants: Sequence[Entrant]) -> tuple[list[Entrant], tuple[FeatureSpec, ...]]:
+        """Of these, and of leaves, candidates that the smallest owner has enough records for, and the others."""
+        short = [each for each in entrants if each.dictionary.parameters < min(sizes)]
+        too_long = [each.spec for each in entrants if each.dictionary.parameters >= min(sizes)]
         too_long += [each.spec for each in self._leafy if not self._is_short(each.spec, sizes)]
         if not short:
             raise self._problem or BadInput(
@@ -141,17 +150,15 @@ class FeatureContest:
 
     def _is_short(self, spec: FeatureSpec, sizes: Sequence[int]) -> bool:
         """Whether the smallest owner has more records than a model with these leaves can have numbers."""
-        sibling = self._sibling(spec)
+        sibling = self._sibling(replace(spec, leaves=0))
         return sibling is not None and sibling.dictionary.parameters + LEAVES_OF_A_TREE * spec.leaves < min(sizes)
 
     def _sibling(self, spec: FeatureSpec) -> Entrant | None:
-        """The same features without leaves."""
-        plain = replace(spec, leaves=0)
-        return next((each for each in self._entrants if each.spec == plain), None)
+        """The candidate with these features."""
+        return next((each for each in self._entrants if each.spec == spec), None)
 
-    def _late(self, spec: FeatureSpec, wishes: TrainingSpec) -> Entrant:
-        """Leaves are fitted on all rows only if they may win."""
-        sibling = self._sibling(spec) or self._entrants[0]
+    def _late(self, spec: FeatureSpec, wishes: TrainingSpec, sibling: Entrant) -> Entrant:
+        """A candidate that is fitted on all rows only if it may win; until then with the objective of a sibling."""
         return Entrant(spec, sibling.objective, partial(_fit, self._rows, wishes, spec))
 
     def _validate(self, entrants: Sequence[Entrant], folds: int) -> None:
@@ -176,7 +183,7 @@ class FeatureContest:
 
     def _may_win(self, entrant: Entrant, found: Sequence[WeighedFeatures]) -> bool:
         """Whether leaves could lose less than these, by the first folds; those that were judged on all may always."""
-        sibling = self._sibling(entrant.spec)
+        sibling = self._sibling(replace(entrant.spec, leaves=0))
         if entrant.complete or sibling is None:
             return entrant.complete
         first = 1 if self._rows.cells.usable >= FOLDS * _MANY_ROWS else _FIRST
@@ -203,7 +210,3 @@ class FeatureContest:
 def _fit(rows: PublicRows, wishes: TrainingSpec, spec: FeatureSpec) -> tuple[Dictionary, PublicEvidence]:
     fitted = rows.fit(spec)
     return fitted.dictionary, gather_evidence(fitted.public, wishes)
-
-
-def _same(dictionary: Dictionary, evidence: PublicEvidence) -> tuple[Dictionary, PublicEvidence]:
-    return dictionary, evidence

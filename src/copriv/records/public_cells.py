@@ -38,9 +38,11 @@ from copriv.records.dictionary import (
     bound_rows,
     indicators,
     usable_records,
+    with_intercept,
 )
 from copriv.records.encode import with_knots
 from copriv.records.feature_spec import FeatureSpec
+from copriv.records.projection import shorten
 from copriv.records.ranges import hold
 from copriv.records.strength import describe_giveaways, pair_cells, strengths_of
 from copriv.records.survey import LeftOut
@@ -343,8 +345,9 @@ def bounded(draft: Dictionary, scores: FloatArray) -> tuple[Dictionary, FloatArr
     """The dictionary with the unit of length and the intercept of these public scores, and their bounded rows."""
     quantile = float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0
     length = hold(quantile, "length")
-    intercept = hold(balanced_intercept(scores, length), "intercept")
-    return msgspec.structs.replace(draft, length=length, intercept=intercept), bound_rows(scores, length, intercept)
+    shortened = shorten(scores, length)
+    intercept = hold(balanced_intercept(shortened), "intercept")
+    return msgspec.structs.replace(draft, length=length, intercept=intercept), with_intercept(shortened, intercept)
 
 
 def public_sample(dictionary: Dictionary, public: pl.DataFrame, whose: Whose | None = None) -> Sample:
