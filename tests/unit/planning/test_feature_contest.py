@@ -13,11 +13,12 @@ from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
 from copriv.planning import entrant
 from copriv.planning.feature_contest import FeatureContest, choose_features
+from copriv.planning.feature_trade import trade
 from copriv.planning.outline import wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_plan import design_ahead
 from copriv.planning.training_spec import TrainingSpec
-from copriv.records.boosting import FOLDS, Boosting, folds_of
+from copriv.records.boosting import FOLDS, Boosting, fit_grove, folds_of
 from copriv.records.feature_spec import FeatureSpec
 from copriv.records.fit_features import PublicRows
 from copriv.records.load import Intake, OwnerSample
@@ -224,3 +225,53 @@ def test_cross_validation_is_not_flattered(monkeypatch):
     monkeypatch.setattr(entrant, "best_ridge", lambda _sample, objective: objective.regularization)
     twin = choose(table, hushed)
     assert str(twin.taken.spec) == "all"
+
+
+class WithLeaves(FewCandidates):
+    """A score, and leaves beside it."""
+
+    names = ("all+score", "all+score+leaves:20")
+
+
+def make_steps(rows, seed=0, *, steps=1.0):
+    """A target of four steps in each of six columns, which no line follows, and of a line."""
+    chance = np.random.default_rng(seed)
+    seen = chance.uniform(size=(rows, 6))
+    heights = np.random.default_rng(5).normal(size=(6, 4))
+    y = steps * heights[np.arange(6), (4 * seen).astype(int)].sum(axis=1) + seen[:, 0] + 0.3 * chance.normal(size=rows)
+    return pl.DataFrame({f"x{k}": seen[:, k] for k in range(6)} | {"y": y})
+
+
+def test_leaves_that_pay_are_taken_and_others_are_not_even_fitted():
+    rich = Scenario([50_000] * 10, 100)
+    assert str(choose(make_steps(1000), rich, rows=WithLeaves).taken.spec) == "all+score+leaves:20"
+    # Where a line tells everything and noise costs something, the first folds show that leaves cannot win.
+    line = choose(make_steps(1000, steps=0.0), Scenario([2000] * 5), rows=WithLeaves)
+    assert [str(each.spec) for each in line.weighed] == ["all+score"]
+
+
+def test_leaves_that_were_grown_on_the_fold_are_flattered(monkeypatch):
+    """The twin judges leaves on rows that they have seen, and takes them where there is little but chance."""
+    chance = np.random.default_rng(1)
+    table = pl.DataFrame({f"x{k}": chance.normal(size=700) for k in range(6)})
+    table = table.with_columns(y=pl.col("x0") + pl.Series(2 * chance.normal(size=700)))
+    rich = Scenario([50_000] * 10, 100)
+    assert str(choose(table, rich, rows=WithLeaves).taken.spec) == "all+score"
+    cells = WithLeaves(table, TargetChoice("y")).cells
+    grown = fit_grove(cells.inputs, cells.responses, 20, labels=False)
+    monkeypatch.setattr("copriv.records.public_cells.fit_grove", lambda *_given, **_more: grown)
+    assert str(choose(table, rich, rows=WithLeaves).taken.spec) == "all+score+leaves:20"
+
+
+def test_leaves_are_too_long_for_small_owners():
+    found = choose(make_steps(1000), Scenario([2000, 120], 10), rows=WithLeaves)
+    assert [str(spec) for spec in found.too_long] == ["all+score+leaves:20"]
+
+
+def test_the_trade_shows_leaves_at_both_promises():
+    scenario = Scenario([50_000] * 10, 100)
+    wishes = wishes_in(scenario, WISHES)
+    contest = FeatureContest(WithLeaves(make_steps(1000), TargetChoice("y")), wishes)
+    shown = trade(contest, contest.choose(scenario.records, wishes), scenario, WISHES)
+    assert [each.features for each in shown] == ["all+score", "all+score+leaves:20"]
+    assert all(value is not None for each in shown for value in each.predicted)
