@@ -51,7 +51,7 @@ class Entrant:
     margins: list[FloatArray] = field(default_factory=list)
     targets: list[FloatArray] = field(default_factory=list)
     _ridge: float | None = None
-    _numbers: int = 0
+    _first: Sample | None = None
 
     def validate(self, others: Sample, own: Sample) -> None:
         """Note the loss of a fold at the model of the others.
@@ -63,7 +63,7 @@ class Entrant:
         if self._ridge is None:
             long = others.parameters > MOST_PARAMETERS or is_few(others.records, others.parameters)
             self._ridge = best_ridge(others, objective) if long else objective.regularization
-            self._numbers = others.parameters
+            self._first = others if self.spec.leaves else None
         theta = minimise_freely(objective.loss, self._ridge, others)
         self.losses.append(average_value(objective.loss, own, theta))
         self.margins.append(own.margins(theta))
@@ -92,11 +92,7 @@ class Entrant:
     @cached_property
     def held(self) -> float:
         """The share of its error that the ridge beyond the objective's leaves to a model: the average of h/(h + 2λ)."""
-        ridge = (self._ridge or 0.0) - self.objective.regularization
-        if ridge <= 0:
-            return 1.0
-        bends = np.linalg.eigvalsh(self.evidence.objective.curvature(self.evidence.sample, self.evidence.start))
-        return float(np.mean(bends / (bends + 2 * ridge)))
+        return self._held_by(self.evidence.objective, self.evidence.sample, self.evidence.start)
 
     @cached_property
     def public_cost(self) -> float:
@@ -121,17 +117,25 @@ class Entrant:
     def hope(self, sibling: Entrant, psi: float, score: float) -> float:
         """What a joint model in these features might lose at best, by the first folds and by what a sibling loses.
 
-        ψ of the sibling's joint model grows with the numbers of a model at least, as p. So does ψ_pub, as p/(n − p) of
-        n rows, and as if no ridge held it.
+        ψ of the sibling's joint model grows at least as p, the numbers of a model. ψ_pub grows as p/(n − p) of n rows.
         """
-        folds, fewer = len(self.losses), sibling.dictionary.parameters
-        loss = float(np.sum(self.losses) / np.sum(sibling.losses[:folds]) * np.mean(sibling.losses)) * score
-        rows = sibling.evidence.sample.records * (FOLDS - 1) // FOLDS
-        if self._numbers >= rows:
+        first, folds, fewer = self._first, len(self.losses), sibling.dictionary.parameters
+        if first is None or first.records <= max(first.parameters, fewer):
             return 0.0
-        more = self._numbers / fewer
-        fuller = more * max(rows - fewer, 1) / (rows - self._numbers)
-        return loss * (1 + psi * more) / (1 + sibling.public_cost * fuller)
+        loss = float(np.sum(self.losses) / np.sum(sibling.losses[:folds]) * np.mean(sibling.losses))
+        more = first.parameters / fewer
+        public = sibling.public_cost * more * (first.records - fewer) / (first.records - first.parameters)
+        theta = minimise_freely(self.objective.loss, self.objective.regularization, first)
+        held = self._held_by(self.objective, first, theta)
+        return loss * Prospect(psi * more, public * (FOLDS - 1) / FOLDS, public, held, leans=True, score=score).ratio
+
+    def _held_by(self, objective: Objective, sample: Sample, theta: FloatArray) -> float:
+        """The average of h/(h + 2λ) over the eigenvalues of a Hessian."""
+        ridge = (self._ridge or 0.0) - objective.regularization
+        if ridge <= 0:
+            return 1.0
+        bends = np.linalg.eigvalsh(objective.curvature(sample, theta))
+        return float(np.mean(bends / (bends + 2 * ridge)))
 
     def is_behind(self, sibling: Entrant) -> bool:
         """Whether the sibling loses clearly less on every fold that both have been judged on."""
