@@ -1,6 +1,6 @@
 """What it takes to choose features: core seconds of `auto` on generated public rows, beside ten components.
 
-- pick: what `copriv train` does: candidates that can be neither first nor second are not forecast;
+- pick: what `copriv train` does: candidates that cannot win are given up early, and not forecast;
 - choose: what `copriv plan` does, which shows every candidate;
 - ten components: fitted and forecast, with nothing to choose.
 

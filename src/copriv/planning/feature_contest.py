@@ -42,7 +42,7 @@ _MANY_ROWS = 1000
 def choose_features(
     rows: PublicRows, sizes: Sequence[int], wishes: TrainingSpec, tell: Tell = lambda _done, _total: None
 ) -> FeatureChoice:
-    """The features with the least predicted loss for owners of these sizes, and whoever may come second.
+    """The features with the least predicted loss for owners of these sizes, and those that might have won.
 
     Where no candidate explains anything worth the name, all differences are chance, and the fewest are taken.
 
@@ -112,9 +112,10 @@ class FeatureContest:
         return FeatureChoice(tuple(found), take(found), too_long)
 
     def pick(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
-        """The same, without those that can be neither first nor second: they are behind, or no forecast helps them.
+        """The same, without those that cannot be first: they are behind, or no forecast helps them.
 
-        The first of them are weighed by what they would lose if owners made the best model of it.
+        The first two are weighed, by what they would lose if owners made the best model of it, and whoever may win. So
+        the runner-up is the next best of these.
 
         Raises:
             BadInput: as `choose`.
@@ -126,7 +127,7 @@ class FeatureContest:
         floors = [each.floor(self._ripening(each.spec)) for each in short]
         found = list[WeighedFeatures]()
         for place in np.argsort(floors, kind="stable"):
-            if len(found) > 1 and floors[place] > sorted(each.predicted_loss for each in found)[1]:
+            if len(found) > 1 and floors[place] > min(each.predicted_loss for each in found):
                 break
             found.append(self._weigh(short[place], tuple(sizes), wishes))
             self._tell(FOLDS + len(found), FOLDS + len(short))
