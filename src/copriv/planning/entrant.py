@@ -89,6 +89,11 @@ class Entrant:
         """What the public rows tell."""
         return self.fitted[1]
 
+    @property
+    def is_long(self) -> bool:
+        """Whether forecasts take long, and the rule leans on a ridge."""
+        return self.dictionary.parameters > MOST_PARAMETERS
+
     @cached_property
     def held(self) -> float:
         """The share of its error that the ridge beyond the objective's leaves to a model: the average of h/(h + 2λ)."""
@@ -113,6 +118,12 @@ class Entrant:
     def floor(self, score: float) -> float:
         """What the best model in these features would lose; no joint one is predicted to lose less."""
         return float(np.mean(self.losses)) * score / (1 + _SAFELY * self.held * self.public_cost)
+
+    def likely(self, psi: float) -> float:
+        """What a joint model in these features should lose, if its ψ is that of nearly the same features."""
+        public = self.public_cost
+        prospect = Prospect(psi, public * (FOLDS - 1) / FOLDS, public, self.held, leans=self.is_long)
+        return float(np.mean(self.losses)) * prospect.ratio
 
     def hope(self, sibling: Entrant, psi: float, score: float) -> float:
         """What a joint model in these features might lose at best, by the first folds and by what a sibling loses.

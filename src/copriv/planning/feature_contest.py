@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from copriv.errors import BadInput
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.losses.metrics import LITTLE
@@ -37,6 +35,8 @@ Tell = Callable[[int, int], None]
 # After so many folds it is seen who is clearly behind; of leaves after one, if it has so many rows.
 _FIRST = 2
 _MANY_ROWS = 1000
+# What a sibling's forecast says of features is taken to be off by so much of the loss.
+_SURELY = 1.01
 
 
 def choose_features(
@@ -114,8 +114,7 @@ class FeatureContest:
     def pick(self, sizes: Sequence[int], wishes: TrainingSpec) -> FeatureChoice:
         """The same, without those that cannot be first: they are behind, or no forecast helps them.
 
-        The first two are weighed, by what they would lose if owners made the best model of it, and whoever may win. So
-        the runner-up is the next best of these.
+        At least two are weighed, and whoever may win. So the runner-up is the next best of these.
 
         Raises:
             BadInput: as `choose`.
@@ -124,13 +123,13 @@ class FeatureContest:
         self._validate(short, FOLDS)
         if not any((each.figures(self._rows.target).explained or 0.0) >= LITTLE for each in short):
             return self.choose(sizes, wishes)
-        floors = [each.floor(self._ripening(each.spec)) for each in short]
+        floors = {each: each.floor(self._ripening(each.spec)) for each in short}
         found = list[WeighedFeatures]()
-        for place in np.argsort(floors, kind="stable"):
-            if len(found) > 1 and floors[place] > min(each.predicted_loss for each in found):
-                break
-            found.append(self._weigh(short[place], tuple(sizes), wishes))
-            self._tell(FOLDS + len(found), FOLDS + len(short))
+        # Long models take long to forecast: short ones first.
+        for entrant in sorted(short, key=lambda each: (each.is_long, floors[each])):
+            if len(found) < 2 or not self._cannot_win(entrant, floors[entrant], found):
+                found.append(self._weigh(entrant, tuple(sizes), wishes))
+                self._tell(FOLDS + len(found), FOLDS + len(short))
         found += self._weigh_leaves(found, tuple(sizes), wishes)
         self._tell(FOLDS + len(short), FOLDS + len(short))
         found.sort(key=lambda each: each.parameters)
@@ -182,6 +181,16 @@ class FeatureContest:
         self._validate(hopeful, FOLDS)
         return [self._weigh(each, sizes, wishes) for each in hopeful]
 
+    def _cannot_win(self, entrant: Entrant, floor: float, found: Sequence[WeighedFeatures]) -> bool:
+        """Whether somebody is ahead of the best model in these features, or of what a joint one is sure to be near.
+
+        The second is seen by the same features with a score, which have one number more and about the same forecast.
+        """
+        best = min(each.predicted_loss for each in found)
+        scored = None if entrant.spec.score else self._sibling(replace(entrant.spec, score=True))
+        near = next((each for each in found if scored is not None and each.spec == scored.spec), None)
+        return floor > best or (near is not None and entrant.likely(near.relative_fitness) > _SURELY * best)
+
     def _may_win(self, entrant: Entrant, found: Sequence[WeighedFeatures]) -> bool:
         """Whether leaves could lose less than these, by the first folds; those that were judged on all may always."""
         sibling = self._sibling(replace(entrant.spec, leaves=0))
@@ -196,7 +205,7 @@ class FeatureContest:
         self._validate([sibling], FOLDS)
         best = min(each.predicted_loss for each in found)
         psi = next((each.relative_fitness for each in found if each.spec == sibling.spec), 0.0)
-        return LEAVES_MUST_GAIN * entrant.hope(sibling, psi, self._ripening(entrant.spec)) < best
+        return _SURELY * LEAVES_MUST_GAIN * entrant.hope(sibling, psi, self._ripening(entrant.spec)) < best
 
     def _ripening(self, spec: FeatureSpec) -> float:
         return self._rows.cells.ripening if spec.score else 1.0
