@@ -260,7 +260,7 @@ def _counted(words: str, said: Sequence[tuple[Table, bool | None]], share: float
         ("held out", [told for table, told in said if table.held_out]),
     ):
         asked = [told for told in kept if told is not None]
-        holds = sum(asked)
+        holds = int(sum(asked))
         verdict = "–" if not asked else "held" if holds >= share * len(asked) else "not held"
         yield [words, group, len(asked), holds, verdict]
 

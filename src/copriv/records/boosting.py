@@ -38,7 +38,7 @@ _WELL_BEFORE = 0.75
 # On so many folds larger trees are looked at first.
 _LOOK = 2
 # With so many rows these folds alone tell which trees are best.
-_MANY_ROWS = 4000
+_MANY_ROWS = 8000
 # How many leaves a tree may have: the larger ones are tried as long as they are better out of fold.
 _LEAVES = (8, 16, 32)
 _FEWEST_ROWS = 50
