@@ -1,6 +1,6 @@
 """What it takes to choose features: core seconds of `auto` on generated public rows, beside ten components.
 
-- pick: what `copriv train` does: candidates that can be neither first nor second are not forecast;
+- pick: what `copriv train` does: candidates that cannot win are given up early, and not forecast;
 - choose: what `copriv plan` does, which shows every candidate;
 - ten components: fitted and forecast, with nothing to choose.
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from benchmarks.many_hands import one_thread_each
 from benchmarks.side_by_side import tell
 from copriv.entropy import seeded
-from copriv.planning.feature_choice import FeatureContest
+from copriv.planning.feature_contest import FeatureContest
 from copriv.planning.outline import draft_outline, gather_evidence
 from copriv.planning.search import glance
 from copriv.planning.training_spec import TrainingSpec

@@ -13,7 +13,8 @@ from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
 from copriv.owner.ledger_opening import begin
 from copriv.owner.memory_ledger import MemoryLedger
-from copriv.planning.feature_choice import FeatureChoice, FeatureContest
+from copriv.planning.feature_choice import FeatureChoice
+from copriv.planning.feature_contest import FeatureContest
 from copriv.planning.outline import draft_outline, gather_evidence
 from copriv.planning.search import glance
 from copriv.planning.training_plan import plan_candidate

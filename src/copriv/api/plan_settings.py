@@ -21,7 +21,8 @@ from copriv.owner.registry import Registry
 from copriv.owner.registry_store import default_folder
 from copriv.planning.default_features import features_for
 from copriv.planning.expected_quality import ExpectedQuality, cross_validate, expect_quality, folds_of_sample
-from copriv.planning.feature_choice import FeatureChoice, FeatureContest
+from copriv.planning.feature_choice import FeatureChoice
+from copriv.planning.feature_contest import FeatureContest
 from copriv.planning.feature_trade import Traded, public_distance, trade
 from copriv.planning.few_rows import are_too_few
 from copriv.planning.from_terms import settled_by

@@ -7,7 +7,8 @@ import math
 import msgspec
 import numpy as np
 
-from copriv.planning.feature_choice import FeatureChoice, FeatureContest, WeighedFeatures
+from copriv.planning.feature_choice import FeatureChoice, WeighedFeatures
+from copriv.planning.feature_contest import FeatureContest
 from copriv.planning.outline import wishes_in
 from copriv.planning.scenario import Scenario
 from copriv.planning.training_spec import TrainingSpec
@@ -48,10 +49,8 @@ def trade(contest: FeatureContest, choice: FeatureChoice, scenario: Scenario, sp
     epsilon = scenario.epsilon_range[1]
     epsilons = (epsilon, epsilon / _LESS)
     less = contest.choose(scenario.records, wishes_in(scenario.with_largest_epsilon(epsilons[1]), spec))
-    return tuple(
-        _traded(each, other, epsilons, taken=each is choice.taken)
-        for each, other in zip(choice.weighed, less.weighed, strict=True)
-    )
+    others = {each.spec: each for each in less.weighed}
+    return tuple(_traded(each, others[each.spec], epsilons, taken=each is choice.taken) for each in choice.weighed)
 
 
 def _traded(each: WeighedFeatures, less: WeighedFeatures, epsilons: tuple[float, ...], *, taken: bool) -> Traded:

@@ -7,22 +7,29 @@ those of private rows come from a quarter more rows, and are a little better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import combinations
-from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from copriv.errors import BadInput
 from copriv.losses.people import Whose
+from copriv.records.feature_spec import LEAVES_OF_A_TREE
+from copriv.records.scikit_trees import (
+    FEWEST_IN_LEAF,
+    Model,
+    boost,
+    final_scores,
+    on_cores,
+    one_thread,
+    staged_scores,
+    trees_of,
+)
 from copriv.records.strength import strengths_of
 from copriv.records.trees import Trees
-from copriv.vectors import CORES, FloatArray, IntArray
+from copriv.vectors import FloatArray, IntArray
 
 FOLDS = 5
 # So many trees are grown first, and more if the best count is near the end.
@@ -30,25 +37,17 @@ _SOME_TREES, _MOST_TREES = 60, 150
 _WELL_BEFORE = 0.75
 # On so many folds larger trees are looked at first.
 _LOOK = 2
-_RATE = 0.1
+# With so many rows these folds alone tell which trees are best.
+_MANY_ROWS = 8000
 # How many leaves a tree may have: the larger ones are tried as long as they are better out of fold.
 _LEAVES = (8, 16, 32)
-_FEWEST_IN_LEAF = 20
 _FEWEST_ROWS = 50
-_RIDGE = 1.0
 # A category's average counts as if this many rows of the overall average were added to it.
 _PRIOR_ROWS = 10.0
 # The most columns that trees are grown on.
 _MOST_INPUTS = 60
-_GROVE_LEAVES = 8
 _GROVE_RATE = 0.3
 _GROVE_SHARE = 50
-
-# A model of scikit-learn, which has no types.
-_Model: TypeAlias = Any
-
-_Item = TypeVar("_Item")
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +56,6 @@ class Boosting:
 
     trees: Trees
     out_of_fold: FloatArray
-
-
-def can_boost() -> bool:
-    """Whether scikit-learn is there to grow trees."""
-    return find_spec("sklearn") is not None
 
 
 def folds_of(rows: int) -> IntArray:
@@ -106,15 +100,17 @@ def fit_boosting(
     """
     _require_rows(targets, labels=labels)
     known = _Folds.of(inputs, targets, counts, folds_of(targets.size) if folds is None else folds, labels=labels)
-    best = known.grow(_LEAVES[0])
+    compared = _LOOK if targets.size >= _MANY_ROWS else len(known.parts)
+    best = known.grow(_LEAVES[0], compared)
     for leaves in _LEAVES[1:]:
-        larger = known.grow(leaves, best.early)
+        larger = known.grow(leaves, compared, best.early)
         if larger.loss >= best.loss:
             break
         best = larger
+    best = known.complete(best)
     asked = _strongest(inputs, targets, labels=labels)
-    final = _fit(inputs[:, asked], targets, labels=labels, trees=best.trees, max_leaf_nodes=best.leaves)
-    trees = _trees(final, asked, [float(np.ravel(final._baseline_prediction)[0])])  # noqa: SLF001
+    final = boost(inputs[:, asked], targets, labels=labels, trees=best.trees, max_leaf_nodes=best.leaves)
+    trees = trees_of(final, asked, [float(np.ravel(final._baseline_prediction)[0])])  # noqa: SLF001
     if leaves_of(trees) == best.leaves:
         return Boosting(trees, best.out_of_fold)
     return Boosting(trees, score_again(inputs, targets, counts, trees, labels=labels, folds=folds))
@@ -130,13 +126,14 @@ def leaves_of(trees: Trees) -> int:
 class _Grown:
     """Trees with so many leaves at most: how many of them are best out of fold, and the rows' scores then.
 
-    `early` is the loss of some trees on two folds.
+    `early` is the loss of some trees on two folds, `models` has the trees of each fold.
     """
 
     leaves: int
     trees: int
     loss: float
     out_of_fold: FloatArray
+    models: tuple[Model, ...]
     early: float = np.inf
 
 
@@ -162,8 +159,8 @@ class _Folds:
             parts.append((ranked[:, _strongest(ranked[others], targets[others], labels=labels)], others))
         return cls(tuple(parts), targets, labels)
 
-    def grow(self, leaves: int, early: float = np.inf) -> _Grown:
-        """Some trees, and more if the best count is near the end.
+    def grow(self, leaves: int, folds: int, early: float = np.inf) -> _Grown:
+        """Some trees on the first folds, and more if the best count is near the end.
 
         Larger trees learn faster. Those that are not ahead of `early` after some trees on two folds are given up.
         """
@@ -171,48 +168,56 @@ class _Folds:
         glance = self._best(models, leaves)
         if glance.loss >= early:
             return replace(glance, loss=np.inf)
-        models += self._fit_each(range(_LOOK, len(self.parts)), leaves, _SOME_TREES)
+        models += self._fit_each(range(_LOOK, folds), leaves, _SOME_TREES)
         found = self._best(models, leaves)
         if found.trees > _WELL_BEFORE * _SOME_TREES:
-            _on_cores(self._grow_on, list(zip(models, self.parts, strict=True)))
+            on_cores(self._grow_on, list(zip(models, self.parts[:folds], strict=True)))
             found = self._best(models, leaves)
         return replace(found, early=glance.loss)
+
+    def complete(self, grown: _Grown) -> _Grown:
+        """The same trees on every fold."""
+        models = list(grown.models)
+        if len(models) == len(self.parts):
+            return grown
+        models += self._fit_each(range(len(models), len(self.parts)), grown.leaves, models[0].n_iter_)
+        return self._best(models, grown.leaves)
 
     def scores(self, leaves: int, trees: int) -> FloatArray:
         """The score of each row by so many trees of the other folds."""
         found = np.zeros(self.targets.size)
         models = self._fit_each(range(len(self.parts)), leaves, trees)
         for model, (rows, others) in zip(models, self.parts, strict=True):
-            found[~others] = _final(model, rows[~others], labels=self.labels)
+            found[~others] = final_scores(model, rows[~others], labels=self.labels)
         return found
 
-    def _fit_each(self, places: Sequence[int], leaves: int, trees: int) -> list[_Model]:
+    def _fit_each(self, places: Sequence[int], leaves: int, trees: int) -> list[Model]:
         """Of some folds, the trees of the others."""
 
-        def fit(place: int) -> _Model:
+        def fit(place: int) -> Model:
             rows, others = self.parts[place]
-            return _fit(rows[others], self.targets[others], labels=self.labels, trees=trees, max_leaf_nodes=leaves)
+            return boost(rows[others], self.targets[others], labels=self.labels, trees=trees, max_leaf_nodes=leaves)
 
-        return _on_cores(fit, places)
+        return on_cores(fit, places)
 
-    def _grow_on(self, grown: tuple[_Model, tuple[FloatArray, npt.NDArray[np.bool_]]]) -> None:
+    def _grow_on(self, grown: tuple[Model, tuple[FloatArray, npt.NDArray[np.bool_]]]) -> None:
         """The same trees, and more."""
         model, (rows, others) = grown
-        with _one_thread():
+        with one_thread():
             model.set_params(max_iter=_MOST_TREES).fit(rows[others], self.targets[others])
 
-    def _best(self, models: Sequence[_Model], leaves: int) -> _Grown:
+    def _best(self, models: Sequence[Model], leaves: int) -> _Grown:
         """How many trees are best on the rows of the first folds, one model a fold."""
         parts = self.parts[: len(models)]
         staged, seen = np.zeros((models[0].n_iter_, self.targets.size)), np.zeros(self.targets.size, dtype=bool)
         for model, (rows, others) in zip(models, parts, strict=True):
-            staged[:, ~others] = _stages(model, rows[~others], labels=self.labels)
+            staged[:, ~others] = staged_scores(model, rows[~others], labels=self.labels)
             seen |= ~others
         if len(parts) == len(self.parts):
             seen[:] = True
         losses = [score_loss(scores[seen], self.targets[seen], labels=self.labels) for scores in staged]
         best = int(np.argmin(losses))
-        return _Grown(leaves, best + 1, losses[best], staged[best].copy())
+        return _Grown(leaves, best + 1, losses[best], staged[best].copy(), tuple(models))
 
 
 def score_again(
@@ -264,12 +269,12 @@ def scores_without(
             return
         ranked = _ranked(inputs, targets, counts, train)
         rows = ranked[:, _strongest(ranked[train], targets[train], labels=labels)]
-        model = _fit(rows[train], targets[train], labels=labels, trees=count, max_leaf_nodes=leaves)
+        model = boost(rows[train], targets[train], labels=labels, trees=count, max_leaf_nodes=leaves)
         for fold, judged in (pair, pair[::-1]):
             held_out = folds == fold
-            found[judged, held_out] = _final(model, rows[held_out], labels=labels)
+            found[judged, held_out] = final_scores(model, rows[held_out], labels=labels)
 
-    _on_cores(fit, list(combinations(range(FOLDS), 2)))
+    on_cores(fit, list(combinations(range(FOLDS), 2)))
     return [found[fold, folds != fold] for fold in range(FOLDS)]
 
 
@@ -282,11 +287,11 @@ def score_loss(scores: FloatArray, targets: FloatArray, *, labels: bool) -> floa
 
 def fit_grove(inputs: FloatArray, targets: FloatArray, trees: int, *, labels: bool) -> Trees:
     """A few small trees, for the sake of their leaves."""
-    fewest = max(_FEWEST_IN_LEAF, targets.size // _GROVE_SHARE)
-    shape = {"learning_rate": _GROVE_RATE, "max_leaf_nodes": _GROVE_LEAVES, "min_samples_leaf": fewest}
+    fewest = max(FEWEST_IN_LEAF, targets.size // _GROVE_SHARE)
+    shape = {"learning_rate": _GROVE_RATE, "max_leaf_nodes": LEAVES_OF_A_TREE, "min_samples_leaf": fewest}
     _require_rows(targets, labels=labels)
     asked = _strongest(inputs, targets, labels=labels)
-    return _trees(_fit(inputs[:, asked], targets, labels=labels, trees=trees, **shape), asked)
+    return trees_of(boost(inputs[:, asked], targets, labels=labels, trees=trees, **shape), asked)
 
 
 def _require_rows(targets: FloatArray, *, labels: bool) -> None:
@@ -318,83 +323,3 @@ def _ranked(inputs: FloatArray, targets: FloatArray, counts: Sequence[int], trai
             known = (inputs[:, column] >= 0) & (inputs[:, column] < count)
             ranked[known, column] = ranks[inputs[known, column].astype(np.int64)]
     return ranked
-
-
-def _fit(inputs: FloatArray, targets: FloatArray, *, labels: bool, trees: int, **shape: object) -> _Model:
-    """A boosting model of scikit-learn; it draws nothing, so the same rows give the same trees."""
-    if not can_boost():
-        raise BadInput(
-            "scores and leaves are fitted by scikit-learn, which is not installed",
-            remedy="install copriv[sklearn], or ask for features without score and leaves",
-        )
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    kind = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
-    usual = {
-        "learning_rate": _RATE,
-        "min_samples_leaf": _FEWEST_IN_LEAF,
-        "l2_regularization": _RIDGE,
-        "early_stopping": False,
-        "warm_start": True,
-        "random_state": 0,
-    }
-    with _one_thread():
-        return kind(max_iter=trees, **(usual | shape)).fit(inputs, targets)
-
-
-def _on_cores(work: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """What work makes of each item, as many at once as there are cores."""
-    if min(CORES, len(items)) < 2:
-        return list(map(work, items))
-    with ThreadPoolExecutor(min(CORES, len(items)), "boosting") as pool:
-        return list(pool.map(work, items))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """scikit-learn's loops on one core, and so the same sums on every machine.
-
-    They are short, and threads that wait for each other spin: where other work has the cores, two threads of OpenMP
-    took fifty times as long as one. The limit is that of the calling thread, for what is loaded.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="openmp"):
-        yield
-
-
-def _stages(model: _Model, inputs: FloatArray, *, labels: bool) -> FloatArray:
-    """The score of each row after each tree (trees × rows)."""
-    with _one_thread():
-        stages = model.staged_decision_function(inputs) if labels else model.staged_predict(inputs)
-        return np.array([np.ravel(stage) for stage in stages])
-
-
-def _final(model: _Model, inputs: FloatArray, *, labels: bool) -> FloatArray:
-    """The score of each row after the last tree."""
-    with _one_thread():
-        return np.asarray(model.decision_function(inputs) if labels else model.predict(inputs), dtype=np.float64)
-
-
-def _trees(model: _Model, asked: IntArray, start: Sequence[float] = ()) -> Trees:
-    """What scikit-learn has grown on some columns, as data; before it a leaf where the sum starts, if it is given."""
-    lone = np.full(len(start), -1), *(np.zeros(len(start)) for _ in range(3)), np.array(start)
-    roots, parts, first = [*range(len(start))], [lone], len(start)
-    for (predictor,) in model._predictors:  # noqa: SLF001
-        nodes = predictor.nodes
-        asks = nodes["is_leaf"] == 0
-        roots.append(first)
-        parts.append(
-            (
-                np.where(asks, asked[np.where(asks, nodes["feature_idx"], 0)], -1),
-                np.where(asks, nodes["num_threshold"], 0.0),
-                np.where(asks, nodes["left"].astype(np.int64) + first, 0),
-                np.where(asks, nodes["right"].astype(np.int64) + first, 0),
-                np.where(asks, 0.0, nodes["value"]),
-            )
-        )
-        first += nodes.size
-    columns, thresholds, left, right, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    places = (tuple(part.astype(np.int64).tolist()) for part in (columns, left, right))
-    questions, lower, upper = places
-    return Trees(tuple(roots), questions, tuple(thresholds.tolist()), lower, upper, tuple(values.tolist()))

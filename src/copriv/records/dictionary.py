@@ -288,10 +288,9 @@ def usable_records(features: FloatArray, targets: FloatArray) -> tuple[FloatArra
     return features, targets
 
 
-def balanced_intercept(scores: FloatArray, length: float) -> float:
-    """The b whose b² is the largest eigenvalue of (1 − b²) E[zzᵀ] over the bounded public scores z."""
-    bounded = shorten(scores, length)
-    strongest = float(np.linalg.eigvalsh(bounded.T @ bounded / bounded.shape[0])[-1])
+def balanced_intercept(shortened: FloatArray) -> float:
+    """The b whose b² is the largest eigenvalue of (1 − b²) E[zzᵀ] over the shortened public scores z."""
+    strongest = float(np.linalg.eigvalsh(shortened.T @ shortened / shortened.shape[0])[-1])
     return math.sqrt(strongest / (1 + strongest))
 
 
@@ -302,8 +301,16 @@ def bound_rows(scores: FloatArray, length: float, intercept: float) -> FloatArra
     >>> bool(np.all(np.linalg.norm(rows, axis=1) <= 1))
     True
     """
-    constant = np.full((scores.shape[0], 1), intercept)
-    return np.hstack([shorten(scores, length) * math.sqrt(1 - intercept**2), constant]) * SLIGHTLY_LESS
+    return with_intercept(shorten(scores, length), intercept)
+
+
+def with_intercept(shortened: FloatArray, intercept: float) -> FloatArray:
+    """Rows of scores that are shortened already, and the intercept b."""
+    rows = np.empty((shortened.shape[0], shortened.shape[1] + 1))
+    np.multiply(shortened, math.sqrt(1 - intercept**2), out=rows[:, :-1])
+    rows[:, -1] = intercept
+    rows *= SLIGHTLY_LESS
+    return rows
 
 
 def _given(entries: tuple[_Entry, ...] | msgspec.UnsetType) -> tuple[_Entry, ...]:

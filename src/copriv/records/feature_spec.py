@@ -13,6 +13,9 @@ _PLAIN = ("all", "score", "splines", "pairs")
 _PART = re.compile(r"(?P<name>[a-z]+)(?::(?P<count>\d{1,9}))?")
 # What a number alone stands for.
 _NUMBER = "codes"
+# How many leaves a tree has at most that is grown for the sake of its leaves, and how many trees are worth comparing.
+LEAVES_OF_A_TREE = 8
+_TREES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,14 @@ class FeatureSpec:
 def candidates(rows: int, cells: int, *, boosting: bool = True) -> list[FeatureSpec]:
     """Features worth comparing for so many usable public rows that have so many cells, the fewest numbers first.
 
-    All of them are cheap to fit together: they share the cells, one path of supervised components and one boosting
-    model. There are at most a third as many features as rows.
+    All but the last are cheap to fit together: they share the cells, one path of supervised components and one boosting
+    model. Leaves stand beside a score, and beside all cells if these are few enough. There are at most a third as many
+    features as rows.
 
-    >>> [str(spec) for spec in candidates(1000, 60)]
-    ['pls:3', 'pls:3+score', 'pls:10', 'pls:10+score', 'pls:30', 'pls:30+score', 'all', 'all+score']
+    >>> [str(spec) for spec in candidates(300, 20)]
+    ['pls:3', 'pls:3+score', 'pls:10', 'pls:10+score', 'all', 'all+score']
+    >>> [str(spec) for spec in candidates(1000, 60)][-3:]
+    ['all', 'all+score', 'all+score+leaves:20']
     >>> [str(spec) for spec in candidates(30, 60, boosting=False)]
     ['pls:3', 'pls:10']
     """
@@ -105,7 +111,19 @@ def candidates(rows: int, cells: int, *, boosting: bool = True) -> list[FeatureS
     found += [FeatureSpec(all=True)] if cells <= most else []
     scored = boosting and rows >= _FEWEST_TO_BOOST
     pairs = ([spec, FeatureSpec(pls=spec.pls, all=spec.all, score=True)] if scored else [spec] for spec in found)
-    return [spec for both in pairs for spec in both]
+    return [spec for both in pairs for spec in both] + (_with_leaves(most, cells) if scored else [])
+
+
+def _with_leaves(most: int, cells: int) -> list[FeatureSpec]:
+    """Leaves beside a score and all cells, or beside some components if cells are too many; none if leaves are."""
+    left = most - _TREES * LEAVES_OF_A_TREE - 1
+    if cells <= left:
+        return [FeatureSpec(all=True, score=True, leaves=_TREES)]
+    return [FeatureSpec(pls=_BESIDE, score=True, leaves=_TREES)] if left >= _BESIDE else []
+
+
+# Components that leaves may stand beside; they are among the others.
+_BESIDE = 30
 
 
 _FEWEST_TO_BOOST = 100

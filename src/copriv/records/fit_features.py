@@ -16,7 +16,7 @@ import polars as pl
 from copriv.errors import BadInput
 from copriv.losses.sample import NO_OFFSETS, Sample
 from copriv.protocol.unit import PersonUnit
-from copriv.records.boosting import can_boost, rank_categories
+from copriv.records.boosting import FOLDS, rank_categories
 from copriv.records.cells import Layout, cells_of, read_values
 from copriv.records.components import principal_components
 from copriv.records.dictionary import Dictionary
@@ -25,6 +25,7 @@ from copriv.records.feature_spec import FeatureSpec, candidates
 from copriv.records.fit_target import fit_target
 from copriv.records.people import whose_rows
 from copriv.records.public_cells import Fitted, PublicCells, bounded, public_records
+from copriv.records.scikit_trees import can_boost
 from copriv.records.survey import LeftOut, survey
 from copriv.records.target import Target, TargetChoice
 from copriv.vectors import FloatArray
@@ -83,9 +84,11 @@ class PublicRows:
         spec = FeatureSpec.parse(features)
         return (found for (found,) in self._cells(spec).folds([spec]))
 
-    def folds_of_all(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
+    def folds_of_all(
+        self, specs: Sequence[FeatureSpec], folds: Sequence[int] = range(FOLDS)
+    ) -> Iterator[list[tuple[Sample, Sample]]]:
         """The same of many choices without hinges and products: fold by fold, because what they share is made once."""
-        return self.cells.folds(specs)
+        return self.cells.folds(specs, folds)
 
     def candidates(self) -> list[FeatureSpec]:
         """Features worth comparing."""

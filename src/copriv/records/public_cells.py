@@ -38,9 +38,11 @@ from copriv.records.dictionary import (
     bound_rows,
     indicators,
     usable_records,
+    with_intercept,
 )
 from copriv.records.encode import with_knots
 from copriv.records.feature_spec import FeatureSpec
+from copriv.records.projection import shorten
 from copriv.records.ranges import hold
 from copriv.records.strength import describe_giveaways, pair_cells, strengths_of
 from copriv.records.survey import LeftOut
@@ -117,8 +119,10 @@ class PublicCells:
         dictionary, public = self._fit(spec)
         return Fitted(dictionary, public, self.left_out, (*self._about(spec), *self.giveaways))
 
-    def folds(self, specs: Sequence[FeatureSpec]) -> Iterator[list[tuple[Sample, Sample]]]:
-        """Of each fold and each choice, features of the other rows fitted on these, and of its own rows by the same.
+    def folds(
+        self, specs: Sequence[FeatureSpec], folds: Sequence[int] = range(FOLDS)
+    ) -> Iterator[list[tuple[Sample, Sample]]]:
+        """Of each of these folds and each choice, features of the other rows fitted on these, and its own rows by them.
 
         For cross-validation: components and leaves look better on the rows they are fitted on than on new ones. So do
         scores: those of the other rows are out of fold among themselves, because trees that have seen the fold's own
@@ -126,7 +130,7 @@ class PublicCells:
         """
         rows = np.flatnonzero(self._known)
         of_row = self._folds
-        for fold in range(FOLDS):
+        for fold in folds:
             others, own = self._part(rows[of_row != fold]), self._part(rows[of_row == fold])
             others = replace(others, boosted=partial(self._boosted_beside, fold))
             own = replace(own, boosted=partial(self._boosted_in, of_row == fold))
@@ -341,8 +345,9 @@ def bounded(draft: Dictionary, scores: FloatArray) -> tuple[Dictionary, FloatArr
     """The dictionary with the unit of length and the intercept of these public scores, and their bounded rows."""
     quantile = float(np.quantile(np.linalg.norm(scores, axis=1), _LENGTH_QUANTILE)) or 1.0
     length = hold(quantile, "length")
-    intercept = hold(balanced_intercept(scores, length), "intercept")
-    return msgspec.structs.replace(draft, length=length, intercept=intercept), bound_rows(scores, length, intercept)
+    shortened = shorten(scores, length)
+    intercept = hold(balanced_intercept(shortened), "intercept")
+    return msgspec.structs.replace(draft, length=length, intercept=intercept), with_intercept(shortened, intercept)
 
 
 def public_sample(dictionary: Dictionary, public: pl.DataFrame, whose: Whose | None = None) -> Sample:

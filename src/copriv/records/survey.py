@@ -18,6 +18,7 @@ from copriv.records.column import COMMA_NUMBER, WRITTEN_DATES, Column, Kind, raw
 from copriv.records.ranges import RANGES, is_pattern
 
 _MOST_NAMED = 5
+_A_FEW = 100
 _MOST_MISSING = 0.5
 _FEWEST_TEXTS = 50
 _TEXT_SHARE = 0.2
@@ -106,7 +107,11 @@ def _kinds(public: pl.DataFrame, name: str, present: pl.Series) -> list[Kind]:
     dtype = public[name].dtype
 
     def understood(kind: Kind) -> bool:
-        return bool(public.select(raw(name, dtype, kind).is_not_null().sum()).item() == present.len())
+        # Most kinds are ruled out by a few rows.
+        parts = ((some, some[name].len()), (public, present.len()))
+        return all(part.select(raw(name, dtype, kind).is_not_null().sum()).item() == count for part, count in parts)
+
+    some = public.select(name).filter(text(name, dtype).is_not_null()).head(_A_FEW)
 
     clear: tuple[Kind, ...] = ("number", "day", "month")
     for kind in clear:

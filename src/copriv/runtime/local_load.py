@@ -14,7 +14,8 @@ import polars as pl
 from copriv.entropy import seeded
 from copriv.errors import BadInput
 from copriv.planning.default_features import features_for
-from copriv.planning.feature_choice import FeatureChoice, choose_features
+from copriv.planning.feature_choice import FeatureChoice
+from copriv.planning.feature_contest import choose_features
 from copriv.planning.feature_trade import public_distance
 from copriv.protocol.study_file import read_study
 from copriv.records import hospital_like, lending_like

@@ -171,11 +171,11 @@ def test_scores_of_public_rows_are_out_of_fold():
 
 def _grown(frame):
     """The broken twin: trees of all rows, in scores of these very rows."""
-    from copriv.records import boosting
+    from copriv.records import scikit_trees
 
     cells = PublicRows(frame, TargetChoice("y")).cells
-    model = boosting._fit(cells.inputs, cells.targets, labels=False, trees=100)
-    return PublicScore(boosting._trees(model, np.arange(5)), 0.0, 1.0)
+    model = scikit_trees.boost(cells.inputs, cells.targets, labels=False, trees=100)
+    return PublicScore(scikit_trees.trees_of(model, np.arange(5)), 0.0, 1.0)
 
 
 @pytest.mark.parametrize("labels", [False, True])
@@ -305,7 +305,7 @@ def test_candidates_can_all_be_fitted(rows):
 
 
 def test_without_scikit_learn_there_are_no_trees(rows, monkeypatch):
-    monkeypatch.setattr("copriv.records.boosting.can_boost", lambda: False)
+    monkeypatch.setattr("copriv.records.scikit_trees.can_boost", lambda: False)
     monkeypatch.setattr("copriv.records.fit_features.can_boost", lambda: False)
     assert not any(spec.needs_boosting for spec in rows.candidates())
     with pytest.raises(BadInput, match="scikit-learn"):
