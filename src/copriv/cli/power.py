@@ -23,7 +23,9 @@ class PowerOptions(
     """The options of `copriv power`."""
 
     column: Annotated[str, option("--column", LEARNING, "The coefficient: a column, or COLUMN = CATEGORY.")]
-    effect: Annotated[float, option("--effect", LEARNING, "Of one more unit; for labels an odds ratio, for counts a rate ratio.")]
+    effect: Annotated[
+        float, option("--effect", LEARNING, "Of one more unit; an odds or rate ratio for labels or counts.")
+    ]
     power: Annotated[float | None, option("--power", LEARNING, "Also what it takes to reach this, such as 0.8.")] = None
     heterogeneity: Annotated[
         float, option("--heterogeneity", OWNERS, "How much owners truly differ: 0.001 is as if by samples of 1,000.")
