@@ -40,7 +40,7 @@ from copriv.vectors import FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
 LIKELY = 0.15
-# If what the clip takes varies by more than this share of the whole, most of a coefficient would be what public rows say.
+# If the clip takes more than this share of the variance, most of a coefficient would be what public rows say.
 MOST_TAKEN = 0.5
 # Longer models have no coefficients that people read, and their Hessians take long.
 MOST_NUMBERS = 200
