@@ -7,7 +7,8 @@ up to that difference, and those who answered another differ the other way: both
 What the clip takes from private gradients nobody tells. It lies between what it takes from public ones at the same
 place, and what it takes from them at the place that lies to the public model as this one to the private one: the middle
 is taken, and the distance doubted. So answers are read twice, once there are some of two places: the first time tells
-the private model.
+the private model, and how likely it is that populations differ. Where they do not, what the clip takes is restored
+already (`PublicGeometry.restoring`).
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
     if len(observations) < _ENOUGH:
         return found, among
     model = least_expected(geometry, found.intercept, found.hessian, len(observations))
-    between = [_doubted(geometry, one, model, _MIDDLE, _DOUBT) for one in observations]
+    middle = _MIDDLE * found.apart(1 / geometry.public.records + 1 / records)
+    between = [_doubted(geometry, one, model, middle, _DOUBT) for one in observations]
     return infer(geometry, records, between, hessian, setting.expected), among
 
 
