@@ -103,10 +103,6 @@ class Difference:
         """The chance that α is larger than this."""
         return float(self.chances[alpha < ALPHAS].sum())
 
-    def apart(self, sampling: float) -> float:
-        """From 0 to 1, how much of the difference is due to another population rather than to sampling."""
-        return float(self.chances.sum(axis=1) @ (ALPHAS / (ALPHAS + sampling)))
-
     @property
     def beta(self) -> float:
         """The expected β."""
