@@ -3,16 +3,11 @@
 Owners that answer the same question are weighed by precision as far as noise counts, and by their records as far as
 they differ (κ, one for gradients and one for second moments). Those who answered one question stand for all owners only
 up to that difference, and those who answered another differ the other way: both is known (`Observation.aside`).
-
-What the clip takes from private gradients nobody tells. It lies between what it takes from public ones at the same
-place, and what it takes from them at the place that lies to the public model as this one to the private one: the middle
-is taken, and the distance doubted. So answers are read twice, once there are some of two places: the first time tells
-the private model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -23,17 +18,12 @@ from copriv.rules.difference import Difference, HessianObservation, Observation,
 from copriv.rules.evidence import Among, Evidence, difference_among
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.setting import NoiseModel
-from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
 
 # Noise of 0 is taken for this share of what the records themselves leave open, so that nothing is divided by 0.
 _SILENCE = 1e-12
 # Laplace noise has longer tails than the Gaussian that stands for it; that of many owners together hardly has.
 _TAILS = 1.5
-# What the clip takes from private gradients is so far on the way between both guesses, give or take so much of it.
-_MIDDLE, _DOUBT = 0.5, 0.4
-# With answers of fewer places nothing is known of the Hessian along the step, and what makes it longer leads astray.
-_ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,20 +48,7 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
     """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
     observations, among = _observations(setting, state)
     records, hessian = float(sum(setting.records)), _hessian(setting, state)
-    geometry = setting.geometry
-    asked = [_doubted(geometry, one, geometry.model(one.place), 0.0, 1.0) for one in observations]
-    found = infer(geometry, records, asked, hessian, setting.expected)
-    if len(observations) < _ENOUGH:
-        return found, among
-    model = least_expected(geometry, found.intercept, found.hessian, len(observations))
-    between = [_doubted(geometry, one, model, _MIDDLE, _DOUBT) for one in observations]
-    return infer(geometry, records, between, hessian, setting.expected), among
-
-
-def _doubted(geometry: PublicGeometry, one: Observation, model: FloatArray, middle: float, doubt: float) -> Observation:
-    """An observation with what the clip may take of it besides, if the private model is this one."""
-    besides = geometry.clipping_doubt(geometry.model(one.place), model)
-    return replace(one, deviation=one.deviation + middle * besides, variance=one.variance + (doubt * besides) ** 2)
+    return infer(setting.geometry, records, observations, hessian, setting.expected), among
 
 
 def _observations(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[list[Observation], Among]:
@@ -93,7 +70,7 @@ def _pooled(
     noise = evidence.variances.mean(axis=1)
     weights = pooling_weights(evidence.records, own, noise)
     tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
-    variance = tails * (weights**2 @ evidence.variances)
+    variance = tails * (weights**2 @ evidence.variances) + geometry.clipping_doubt(theta) ** 2
     aside = _aside(setting, [told.owner for told in group], weights, among)
     return Observation(geometry.place(theta), weights @ evidence.deviations, variance, aside)
 

@@ -36,8 +36,8 @@ _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
-# By how much less, in the logarithm, has to be left unknown where owners were asked before than at the model.
-_WORTH_STAYING = 0.3
+# By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
+_WORTH_STAYING = 0.05
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 

@@ -111,13 +111,12 @@ class PublicGeometry:
         public = clipped_average_gradient(self.objective.loss, self.public, theta, self.clip, self.norm)
         return np.asarray((answers - public) @ self.whiten)
 
-    def clipping_doubt(self, theta: FloatArray, model: FloatArray) -> FloatArray:
-        """By how much more the clip may take from private gradients at θ than from public ones there.
+    def clipping_doubt(self, theta: FloatArray) -> FloatArray:
+        """By how much more the clip takes from the public gradient at θ than at the public model.
 
-        If private records differ by their best model alone, `model`, then it takes from them at θ what it takes from
-        public rows as far from their own: at θ − (model − θ_0). If they differ otherwise, nothing is known.
+        Private records are taken to lose what public rows lose at the same model. This is how wrong that may be.
         """
-        taken = self._taken(theta - (model - self.start)) - self._taken(theta)
+        taken = self._taken(theta) - self._taken(self.start)
         return np.asarray(self.whiten.T @ taken)
 
     def _taken(self, theta: FloatArray) -> FloatArray:

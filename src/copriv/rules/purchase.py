@@ -180,14 +180,9 @@ def _worth(purchase: Purchase, budget: Budget) -> float:
 
 
 def gain_of_finer(everything: Outlook, budget: Budget, asked: Asked) -> float:
-    """By how much less is left unknown if who was asked at a place before spends the rest there: the logarithm.
-
-    What public rows say besides is not counted. Where noise leaves answers little to say, it would make all places
-    alike; but owners that move only to tell little still pay for it.
-    """
+    """By how much the expected logarithm is lower if who was asked at a place before spends the rest there."""
     outlook = everything.likely()
-    left = _left(_begin(outlook, budget, asked), outlook, budget)
-    at_the_model, finer = (np.log(np.sum(wrong / outlook.hessian, axis=-1)) for wrong in left)
+    at_the_model, finer = _ends(_begin(outlook, budget, asked), outlook, budget)
     return float(outlook.chances @ (at_the_model - finer))
 
 
@@ -267,18 +262,12 @@ def _some(precision: float) -> float:
 
 def _ends(stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:
     """Logarithms of the cost, for every scale, after all that is left: at the model; and finer where owners were."""
-    for wrong in _left(stage, outlook, budget):
-        yield _log_cost(_learned(stage, wrong), outlook)
-
-
-def _left(stage: _Stage, outlook: Outlook, budget: Budget) -> Iterator[FloatArray]:
-    """What answers leave unknown, for every scale, if all is spent: at the model; and finer where owners were."""
-    yield _wrong(stage, _noise(stage.precision, stage.owners, outlook, budget), outlook)
+    yield _log_cost(_step(stage, _noise(stage.precision, stage.owners, outlook, budget), outlook), outlook)
     at_the_model = _wrong(stage, _noise(stage.others, stage.owners, outlook, budget), outlook)
     there = _noise(stage.finer, stage.owners, outlook, budget)
     moved = np.broadcast_to(stage.moved, stage.gradient.shape)
     there = _wrong(stage, there, outlook) + np.einsum("cjk,ck->cj", stage.openness, moved)
-    yield 1 / (1 / at_the_model + 1 / there)
+    yield _log_cost(_learned(stage, 1 / (1 / at_the_model + 1 / there)), outlook)
 
 
 def _noise(precision: float, owners: float, outlook: Outlook, budget: Budget) -> FloatArray:

@@ -22,7 +22,7 @@ from tests.shifted import (
 from copriv.errors import BadInput
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
-from copriv.rules import adaptive_inference, adaptive_questions, difference, tilted
+from copriv.rules import adaptive_questions, difference, tilted
 from copriv.rules.adaptive_inference import _aside, _hessian, inferred
 from copriv.rules.adaptive_newton import SHARES
 from copriv.rules.adaptive_questions import MOST_ANSWERS
@@ -34,7 +34,6 @@ from copriv.vectors import Norm
 
 SEEDS = range(2)
 OTHER = np.linspace(0.8, -0.4, P)
-ASIDE = np.array([0.1, -0.1, 0.1, -0.1])
 # Long enough that nothing of these populations is cut.
 CLIP = 8.0
 
@@ -358,18 +357,3 @@ def test_under_a_shift_what_the_clip_takes_leaves_doubt(public):
     assert np.all(doubts[1:] > 0)
     unclipped = rule_for(public, alike(1), noisy(1, 1e-3)).setting.geometry
     assert np.all(difference._misread(unclipped) <= 1e-6 * doubts[1])
-
-
-def test_what_the_clip_takes_from_records_around_another_model_is_half_undone(public, monkeypatch):
-    """A short clip, and hardly any noise: what is left of ψ is what the clip takes."""
-    samples = [population(4000, 50 + i, model=TILT + ASIDE) for i in range(6)]
-    noise = noise_model(6, 1e-5, clip=0.2)
-
-    def left():
-        rule = rule_for(public, samples, noise)
-        state, _ = train(rule, samples)
-        return cost(rule.model(state), samples)
-
-    ours = left()
-    monkeypatch.setattr(adaptive_inference, "_MIDDLE", 0.0)
-    assert ours < 0.7 * left()

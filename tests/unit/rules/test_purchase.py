@@ -100,14 +100,6 @@ def test_answers_are_made_finer_where_owners_were_if_the_model_is_near_and_not_i
     assert gain_of_finer(view, replace(left, power=1), asked(level, moved=1e-6)) < 0
 
 
-def test_where_noise_hides_all_a_move_to_nearly_the_same_model_still_has_its_price():
-    """Public rows say enough to make all plans cost alike there (the twin): that does not make a move free."""
-    left, where = budget(noise=100.0, left=np.full(10, 80.0)), asked(20.0, moved=1e-9)
-    assert gain_of_finer(outlook(), left, where) == pytest.approx(np.log(0.96 / 0.64), abs=1e-3)
-    at_the_model, finer = purchase._ends(purchase._begin(outlook(), left, where), outlook(), left)
-    assert abs(float((at_the_model - finer)[0])) < 1e-3
-
-
 def test_a_look_costs_nothing_if_its_answers_are_made_finer():
     """The rest after a look tells as much, but for the look, as everything at once: no budget is split."""
     view, whole = outlook(alpha=0.1), budget(noise=0.1)
