@@ -37,8 +37,6 @@ _SOME_TREES, _MOST_TREES = 60, 150
 _WELL_BEFORE = 0.75
 # On so many folds larger trees are looked at first.
 _LOOK = 2
-# With so many rows these folds alone tell which trees are best.
-_MANY_ROWS = 8000
 # How many leaves a tree may have: the larger ones are tried as long as they are better out of fold.
 _LEAVES = (8, 16, 32)
 _FEWEST_ROWS = 50
@@ -100,14 +98,12 @@ def fit_boosting(
     """
     _require_rows(targets, labels=labels)
     known = _Folds.of(inputs, targets, counts, folds_of(targets.size) if folds is None else folds, labels=labels)
-    compared = _LOOK if targets.size >= _MANY_ROWS else len(known.parts)
-    best = known.grow(_LEAVES[0], compared)
+    best = known.grow(_LEAVES[0])
     for leaves in _LEAVES[1:]:
-        larger = known.grow(leaves, compared, best.early)
+        larger = known.grow(leaves, best.early)
         if larger.loss >= best.loss:
             break
         best = larger
-    best = known.complete(best)
     asked = _strongest(inputs, targets, labels=labels)
     final = boost(inputs[:, asked], targets, labels=labels, trees=best.trees, max_leaf_nodes=best.leaves)
     trees = trees_of(final, asked, [float(np.ravel(final._baseline_prediction)[0])])  # noqa: SLF001
@@ -126,14 +122,13 @@ def leaves_of(trees: Trees) -> int:
 class _Grown:
     """Trees with so many leaves at most: how many of them are best out of fold, and the rows' scores then.
 
-    `early` is the loss of some trees on two folds, `models` has the trees of each fold.
+    `early` is the loss of some trees on two folds.
     """
 
     leaves: int
     trees: int
     loss: float
     out_of_fold: FloatArray
-    models: tuple[Model, ...]
     early: float = np.inf
 
 
@@ -159,8 +154,8 @@ class _Folds:
             parts.append((ranked[:, _strongest(ranked[others], targets[others], labels=labels)], others))
         return cls(tuple(parts), targets, labels)
 
-    def grow(self, leaves: int, folds: int, early: float = np.inf) -> _Grown:
-        """Some trees on the first folds, and more if the best count is near the end.
+    def grow(self, leaves: int, early: float = np.inf) -> _Grown:
+        """Some trees, and more if the best count is near the end.
 
         Larger trees learn faster. Those that are not ahead of `early` after some trees on two folds are given up.
         """
@@ -168,20 +163,12 @@ class _Folds:
         glance = self._best(models, leaves)
         if glance.loss >= early:
             return replace(glance, loss=np.inf)
-        models += self._fit_each(range(_LOOK, folds), leaves, _SOME_TREES)
+        models += self._fit_each(range(_LOOK, len(self.parts)), leaves, _SOME_TREES)
         found = self._best(models, leaves)
         if found.trees > _WELL_BEFORE * _SOME_TREES:
-            on_cores(self._grow_on, list(zip(models, self.parts[:folds], strict=True)))
+            on_cores(self._grow_on, list(zip(models, self.parts, strict=True)))
             found = self._best(models, leaves)
         return replace(found, early=glance.loss)
-
-    def complete(self, grown: _Grown) -> _Grown:
-        """The same trees on every fold."""
-        models = list(grown.models)
-        if len(models) == len(self.parts):
-            return grown
-        models += self._fit_each(range(len(models), len(self.parts)), grown.leaves, models[0].n_iter_)
-        return self._best(models, grown.leaves)
 
     def scores(self, leaves: int, trees: int) -> FloatArray:
         """The score of each row by so many trees of the other folds."""
@@ -217,7 +204,7 @@ class _Folds:
             seen[:] = True
         losses = [score_loss(scores[seen], self.targets[seen], labels=self.labels) for scores in staged]
         best = int(np.argmin(losses))
-        return _Grown(leaves, best + 1, losses[best], staged[best].copy(), tuple(models))
+        return _Grown(leaves, best + 1, losses[best], staged[best].copy())
 
 
 def score_again(

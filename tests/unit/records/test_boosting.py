@@ -59,15 +59,3 @@ def test_trees_are_grown_by_one_thread(monkeypatch):
 def test_a_twin_without_the_limit_is_noticed(monkeypatch):
     monkeypatch.setattr(scikit_trees, "one_thread", lambda: threadpool_limits(None))
     assert seen_while_growing(monkeypatch) == {2}
-
-
-@pytest.mark.parametrize("labels", [False, True])
-def test_trees_that_two_folds_have_chosen_are_grown_on_all(monkeypatch, labels):
-    """Every row is scored out of fold by trees of the size and the count that were chosen, as it would be again."""
-    monkeypatch.setattr(boosting, "_MANY_ROWS", 100)
-    inputs, targets = rows()
-    targets = np.where(targets > 0, 1.0, -1.0) if labels else targets
-    found = boosting.fit_boosting(inputs, targets, [0, 0, 0, 4], labels=labels)
-    again = boosting.score_again(inputs, targets, [0, 0, 0, 4], found.trees, labels=labels)
-    assert np.count_nonzero(found.out_of_fold) == targets.size
-    assert np.allclose(found.out_of_fold, again, rtol=0, atol=1e-12)
