@@ -49,7 +49,7 @@ from copriv.vectors import FloatArray
 EPSILONS = (0.3, 1.0, 10.0)
 OWNERS, RECORDS, PUBLIC = 10, 2000, 2000
 # Of every table and ε, so that a table has a thousand; of tables under another loss; of every shift and ε.
-TRAININGS, OF_LOSSES, OF_SHIFTS = 334, 120, 12
+TRAININGS, OF_LOSSES, OF_SHIFTS = 334, 120, 40
 SIZES = (1.0, 2.0, 3.0)
 LOW, HIGH, NEAR = 0.93, 0.97, 0.05
 SEED = 31
@@ -224,16 +224,16 @@ def shifted(name: str, runs: int, seed: int) -> list[tuple[float, Trained]]:
     return found
 
 
-def summary(name: str, epsilon: float, found: Sequence[Trained]) -> list[object]:
-    """One row of the table."""
+def summary(name: str, epsilon: float | str, found: Sequence[Trained]) -> list[object]:
+    """One row of the table; ± is the standard error of the share inside, from one training to the next."""
     told = [one for one in found if one.held()]
     if not told:
-        return [name, epsilon, len(found), 0.0, *["–"] * 4, "no interval"]
+        return [name, epsilon, len(found), 0.0, *["–"] * 5, "no interval"]
     held = np.asarray([one.held() for one in told], dtype=np.float64)
     twins = [float(np.mean([one.held(cause) for one in told])) for cause in ("privacy", "between")]
-    share = float(held.mean())
+    share, error = float(held.mean()), float(held.mean(axis=1).std(ddof=min(1, len(told) - 1))) / len(told) ** 0.5
     return [
-        name, epsilon, len(found), len(told) / len(found), share, float(held.mean(axis=0).min()), *twins,
+        name, epsilon, len(found), len(told) / len(found), share, error, float(held.mean(axis=0).min()), *twins,
         "yes" if LOW <= share <= HIGH else "no",
     ]  # fmt: skip
 
@@ -269,13 +269,14 @@ def main() -> None:
     for kind, wanted in (("shifts", False), ("shifts held out", True)):
         every = [one for (_, held_out), each in zip(pairs, under, strict=True) if held_out is wanted for one in each]
         rows += [summary(kind, epsilon, [one for at, one in every if at == epsilon]) for epsilon in EPSILONS]
+        rows.append(summary(kind, "all", [one for _, one in every]))
     tell(
         "inference",
         f"95 % intervals of coefficients, pure ε, simulated noise; {OWNERS} owners of {RECORDS:,} records or "
         f"{_FEW_HOSPITALS} hospitals of {_STAYS}, {PUBLIC:,} public rows; told: trainings with intervals; worst: the "
         f"worst coefficient; twins leave noise or differences between owners out; shifts: {len(pairs)} pairs; "
         f"{time.perf_counter() - started:.0f} s",
-        ["population", "ε", "trainings", "told", "inside", "worst", "no noise", "no τ²", "held"],
+        ["population", "ε", "trainings", "told", "inside", "±", "worst", "no noise", "no τ²", "held"],
         rows,
     )
     alike = [(cell, each) for cell, each in zip(cells, found, strict=True) if not TABLES[cell[0]][-1]]

@@ -14,8 +14,8 @@ from copriv.api.plan_settings import PlanSettings, PublicStudy, read_public
 from copriv.api.settings import require_known
 from copriv.api.tables import Table
 from copriv.errors import BadInput
-from copriv.forecast.one_step import COVERED, FLAT
-from copriv.planning.power import Ahead, ExpectedErrors, smallest, too_few_rows
+from copriv.forecast.one_step import COVERED, FLAT, TAKEN, too_few
+from copriv.planning.power import Ahead, ExpectedErrors, smallest
 from copriv.planning.scenario import Scenario
 from copriv.planning.search import choose
 from copriv.privacy.guarantee import ADJACENCY, UNIT, UNITS
@@ -43,6 +43,7 @@ class Power:
             nothing does.
         unit: what is protected as one.
         log_rates: whether the effect is a rate ratio.
+        none: why there would be no interval, so that nothing is found; empty if there should be one.
 
     >>> errors = ExpectedErrors(sampling=0.01, privacy=0.01, between=0.0, public=0.0, owners=10)
     >>> Power(Scenario([2000] * 10), "drug = yes", 1.5, True, errors, errors.power(math.log(1.5))).power > 0.7
@@ -59,6 +60,7 @@ class Power:
     needed: dict[str, float | None] | None = None
     unit: str = UNIT
     log_rates: bool = False
+    none: str = ""
 
     @property
     def standard_error(self) -> float:
@@ -71,7 +73,7 @@ class Power:
         who = {"owners": self.scenario.owners, "records": list(self.scenario.records)}
         promise = {"epsilon": list(self.scenario.epsilons), "delta": self.scenario.delta}
         about = {"coefficient": self.name, "effect": self.effect, "odds_ratio": self.log_odds}
-        about |= {"rate_ratio": self.log_rates, "power": self.power}
+        about |= {"rate_ratio": self.log_rates, "power": self.power, "no_interval": self.none}
         errors = {"standard_error": self.standard_error, **parts}
         wanted = {} if self.needed is None else {"wanted": self.wanted, "needed": self.needed}
         return about | errors | who | promise | {"unit": self.unit, "adjacency": ADJACENCY} | wanted
@@ -89,7 +91,7 @@ class Power:
             f"found with power {self.power:.2f}"
         )
         found = "found: the 95 % interval does not hold “no effect”; if the public rows are of the owners' population"
-        return [chance, self._parts(), found, *self._needs()]
+        return [chance, *([f"no interval: {self.none}"] if self.none else [self._parts(), found]), *self._needs()]
 
     def _parts(self) -> str:
         errors = self.errors
@@ -145,32 +147,42 @@ def power(
     require_known(settings, PlanSettings, "power")
     settled: Any = {"features": "all", "rule": "newton"} | dict(settings)
     known = read_public(public, target, settled, scenario)
-    reason = OF_COMPONENTS if known.dictionary.components else too_few_rows(known.evidence.sample)
-    loss = settled.get("loss", "squared")
+    evidence, loss = known.evidence, settled.get("loss", "squared")
+    reason = OF_COMPONENTS if known.dictionary.components else too_few(evidence.sample, evidence.objective.loss)
     if loss not in COVERED:
         reason = f"whether intervals hold under the {loss} loss has not been measured: use {' or '.join(COVERED)}"
-    if reason is not None:
+    if reason:
         raise BadInput("there would be no interval", remedy=reason, value=str(settled["features"]))
     if wanted is not None and not 0 < wanted < 1:
         raise BadInput(f"a power of {wanted}", remedy="give a number between 0 and 1, such as 0.8", value=wanted)
     name, row = _coefficient(known.dictionary, column)
     kinds = {"log_odds": known.dictionary.target.kind == "label", "log_rates": known.dictionary.target.is_rate}
     size = _size(effect, **kinds)
-    errors = partial(_errors, known, row)
-    found = errors(scenario)
-    needed = None if wanted is None else _needed(scenario, lambda who: errors(who).power(size), wanted)
+    ahead = _ahead(known, scenario)
+    found, none = _errors(ahead, row, scenario), TAKEN if ahead.is_taken else ""
+    chance = 0.0 if none else found.power(size)
+    needed = None if wanted is None else _needed(scenario, partial(_power, known, row, size), wanted)
     unit = UNITS["record" if known.person is None else "person"]
     return Power(
-        scenario, name, effect, errors=found, power=found.power(size), wanted=wanted, needed=needed, unit=unit, **kinds
+        scenario, name, effect, errors=found, power=chance, wanted=wanted, needed=needed, unit=unit, none=none, **kinds
     )
 
 
-def _errors(known: PublicStudy, row: FloatArray, scenario: Scenario) -> ExpectedErrors:
-    setting = choose(known.outline(scenario)).setting
-    ahead = Ahead.of(setting, known.evidence.sample, known.evidence.model)
+def _ahead(known: PublicStudy, scenario: Scenario) -> Ahead:
+    ahead = Ahead.of(choose(known.outline(scenario)).setting, known.evidence.sample, known.evidence.model)
     if ahead.sandwich.flat:
         raise BadInput("there would be no interval", remedy=f"{FLAT}: leave some out with --skip", value="collinear")
+    return ahead
+
+
+def _errors(ahead: Ahead, row: FloatArray, scenario: Scenario) -> ExpectedErrors:
     return ahead.errors(row[None], scenario.heterogeneity)[0]
+
+
+def _power(known: PublicStudy, row: FloatArray, size: float, scenario: Scenario) -> float:
+    """Of a scenario; none if it would have no interval."""
+    ahead = _ahead(known, scenario)
+    return 0.0 if ahead.is_taken else _errors(ahead, row, scenario).power(size)
 
 
 def _needed(scenario: Scenario, power_of: Callable[[Scenario], float], wanted: float) -> dict[str, float | None]:

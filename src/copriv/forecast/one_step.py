@@ -1,17 +1,18 @@
 """An estimate that is not drawn towards the public rows: one Newton step from the trained model, by the answers alone.
 
-Owner i's gradient at the trained model θ_r, full and without noise, is guessed from its answers a at θ_k as
+Owner i has answered a at models θ_k. With c_pub the clipped average gradient of the public rows and J its derivative at
+the trained model θ_r, its own estimate is
 
-    ĝ_i = ∇f_pub(θ_r) + Σ_k ω_ik (a_ik − c_pub(θ_k)),    and its own estimate is    θ_r − A⁻¹ĝ_i,
+    θ̂_i = θ_r − A⁻¹∇f_pub(θ_r) − J⁻¹ Σ_k ω_ik (a_ik − c_pub(θ_k)):
 
-with c_pub and A the clipped average gradient and the Hessian of the public rows. The step is linear in the answers, so
-noise does not bend it. There is no ridge, and no weighing against the public rows: they tell how steep the fitness is
-and what the clip takes, not where its lowest point lies. All owners together are weighed by their records, n_i/n: an
-estimate of the best model of all their records.
+the public rows' best model, and how far the owner's is from it: if best models differ by D, and nothing else, clipped
+gradients differ by −JD. A in place of J would take a clipped difference for a full one, and so draw the estimate towards
+the public rows. The step is linear in the answers, so noise does not bend it. There is no ridge, and no weighing against
+the public rows. All owners together are weighed by their records, n_i/n: an estimate of the best model of all records.
 
-What it may be off by, in covariances: the sampling of private records, A⁻¹Σ_cc A⁻¹/n; the owners' noise, known; and the
-public rows' part. These are a sample: what they say of the clip is off by Σ_tt/n_pub, with t what the clip takes from a
-record, and A by so much that the step from the places δ = Σω θ_k − θ* errs by A⁻¹(A − H)δ.
+What it may be off by, in covariances: the sampling of private records, J⁻¹Σ_cc J⁻ᵀ/n; the owners' noise, known; and the
+public rows' part. These are a sample: their best model and the one that clipped gradients say differ by the mean of
+A⁻¹g − J⁻¹c, and J is so far off that the step from the places δ = Σω θ_k − θ* errs by A⁻¹(A − H)δ.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from copriv.forecast.told_gradients import ToldGradients, told_gradients
+from copriv.losses.clipped_curvature import clipped_curvature
 from copriv.losses.loss import Loss
 from copriv.losses.passes import (
     average_curvature,
@@ -39,9 +41,13 @@ from copriv.rules.rule import AnyRule
 from copriv.vectors import FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
-LIKELY = 0.15
+LIKELY = 0.2
 # If the clip takes more than this share of the variance, most of a coefficient would be what public rows say.
 MOST_TAKEN = 0.5
+# If so little of the Hessian is left of the records that the clip spares, clipped gradients hardly tell models apart.
+LEAST_LEFT = 0.25
+# Rows with the rarer label, for every number of a model: below, a category may have a handful of them.
+FEWEST_LABELS = 30
 # Longer models have no coefficients that people read, and their Hessians take long.
 MOST_NUMBERS = 200
 # A direction that bends by less than this share of the most curved one is flat.
@@ -65,18 +71,22 @@ class PublicSandwich:
 
     Args:
         inverse: A⁻¹, without a ridge.
+        response: J⁻¹: how far apart models are whose clipped gradients differ by so much.
         clipped: Σ_cc, the covariance of one record's clipped gradient.
         taken: Σ_tt, of what the clip takes from it.
-        bias: what the clip takes on average.
         full: Σ_gg, of its whole gradient.
+        unseen: the covariance of A⁻¹g − J⁻¹c, one record's part in the best model that its clipped gradient misses.
+        left: the least share of the Hessian that is left in J, over directions.
         flat: whether the fitness does not bend in some direction.
     """
 
     inverse: FloatArray
+    response: FloatArray
     clipped: FloatArray
     taken: FloatArray
-    bias: FloatArray
     full: FloatArray
+    unseen: FloatArray
+    left: float
     flat: bool
 
     @classmethod
@@ -90,12 +100,18 @@ class PublicSandwich:
         free = public.records / max(public.records - public.parameters, 1)
         curvature = average_curvature(loss, public, theta)
         bends = np.linalg.eigvalsh(curvature)
+        inverse = np.asarray(np.linalg.pinv(curvature, rcond=_FLAT, hermitian=True))
+        derivative = clipped_curvature(loss, public, theta, clip, norm)
+        response = np.asarray(np.linalg.pinv(derivative, rcond=_FLAT))
+        missed = inverse @ full - response @ clipped
         return cls(
-            np.asarray(np.linalg.pinv(curvature, rcond=_FLAT, hermitian=True)),
+            inverse,
+            response,
             free * covariance(clipped, clipped),
             free * covariance(taken, taken),
-            np.asarray(taken.mean(axis=1)),
             free * covariance(full, full),
+            free * covariance(missed, missed),
+            float(np.min(np.linalg.eigvals(inverse @ derivative).real)),
             bool(bends[0] <= _FLAT * bends[-1]),
         )
 
@@ -107,7 +123,7 @@ class PublicSandwich:
 
     def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
         """Of a model of so many records, whose average gradient has noise of this variance on every number."""
-        inside = self.full / records + noise * np.eye(self.bias.size)
+        inside = self.full / records + noise * np.eye(len(self.full))
         return np.asarray(self.inverse @ inside @ self.inverse)
 
 
@@ -144,11 +160,11 @@ class OneStep:
 
     def sampling_of(self, effects: FloatArray) -> FloatArray:
         """Variance of each effect, a row of numbers that models are multiplied by, by one record."""
-        return _variances(effects @ self.sandwich.inverse, self.sandwich.clipped)
+        return _variances(effects @ self.sandwich.response, self.sandwich.clipped)
 
     def noise_of(self, effects: FloatArray) -> FloatArray:
         """Variance of each effect if the noise on a gradient's numbers has variance 1."""
-        return np.asarray(np.sum((effects @ self.sandwich.inverse) ** 2, axis=1))
+        return np.asarray(np.sum((effects @ self.sandwich.response) ** 2, axis=1))
 
     def public_of(self, effects: FloatArray) -> FloatArray:
         """Variance of each effect by the public rows."""
@@ -176,14 +192,14 @@ def one_step(told: ToldGradients) -> OneStep:
     heard, place = np.unique(told.owners, return_inverse=True)
     weights = _weights(told, sandwich, place)
     news = told.values - _public_answers(told)
-    gradients = np.zeros((heard.size, told.near.size))
-    np.add.at(gradients, place, weights[:, None] * news)
-    gradients += average_gradient(loss, public, told.near)
+    differences = np.zeros((heard.size, told.near.size))
+    np.add.at(differences, place, weights[:, None] * news)
     noise = np.zeros(heard.size)
     np.add.at(noise, place, weights**2 * told.noise_std**2)
     records = np.asarray(told.records, dtype=np.float64)[heard]
     sized = records / records.sum()
-    each = told.near - gradients @ sandwich.inverse
+    best = told.near - sandwich.inverse @ average_gradient(loss, public, told.near)
+    each = best - differences @ sandwich.response.T
     centre = (sized[place] * weights) @ told.places
     answered = sandwich.model_covariance(records.sum(), float(sized**2 @ noise))
     pulled = 2 * told.objective.regularization * sandwich.inverse @ told.near
@@ -200,16 +216,36 @@ def _both(one: FloatArray, other: FloatArray) -> FloatArray:
 
 def _why_not(told: ToldGradients, sandwich: PublicSandwich) -> str:
     """Why intervals would not hold; empty if they should."""
-    rows, numbers = told.public.records, told.near.size
     if told.objective.loss.name not in COVERED:
         return f"whether intervals hold under the {told.objective.loss.name} loss has not been measured"
-    if is_few(rows, numbers):
-        return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
+    if few := too_few(told.public, told.objective.loss):
+        return few
     if sandwich.flat:
         return FLAT
-    if sandwich.share_taken > MOST_TAKEN:
+    if takes_most(sandwich):
         return TAKEN
     return SHIFTED if told.shifted > LIKELY else ""
+
+
+def takes_most(sandwich: PublicSandwich) -> bool:
+    """Whether the clip takes so much that a coefficient would mostly be what public rows say."""
+    return sandwich.share_taken > MOST_TAKEN or sandwich.left < LEAST_LEFT
+
+
+def too_few(public: Sample, loss: Loss) -> str:
+    """Why public rows do not tell how steep the fitness is; empty if they do. Of labels the rarer one counts."""
+    rows, numbers = public.records, public.parameters
+    if is_few(rows, numbers):
+        return f"{rows:,} public rows are too few to tell how steep the fitness is in {numbers} numbers"
+    if loss.name != "logistic":
+        return ""
+    rarer = int(min(np.sum(public.targets > 0), np.sum(public.targets <= 0)))
+    if rarer >= FEWEST_LABELS * numbers:
+        return ""
+    return (
+        f"{rarer:,} public rows with the rarer label are too few to tell how steep the fitness is in {numbers} numbers: "
+        f"it takes {FEWEST_LABELS * numbers:,}"
+    )
 
 
 def doubt_by_public_rows(
@@ -226,7 +262,7 @@ def doubt_by_public_rows(
     uneven = weighted_outer(public.columns, strays) / records
     whole = weighted_outer(public.columns, public.weights * curvatures) / records
     mismatch = uneven - whole @ spread @ whole
-    return np.asarray(inverse @ (sandwich.taken + mismatch) @ inverse / records)
+    return np.asarray((sandwich.unseen + inverse @ mismatch @ inverse) / records)
 
 
 def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> FloatArray:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copriv.forecast.one_step import PublicSandwich, doubt_by_public_rows
+from copriv.forecast.one_step import PublicSandwich, doubt_by_public_rows, takes_most
 from copriv.forecast.random_effects import Width, tell_differences
 from copriv.forecast.setting import Setting
 from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
-from copriv.rules.adaptive_questions import is_few
 from copriv.vectors import FloatArray, Norm
 
 # So many quantiles of owners' scatter are averaged over.
@@ -100,12 +99,17 @@ class Ahead:
         """What public rows say of how records vary around the public model."""
         return PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm)
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether the clip would take so much that there would be no interval."""
+        return takes_most(self.sandwich)
+
     def errors(self, effects: FloatArray, heterogeneity: float = 0.0) -> list[ExpectedErrors]:
         """Of coefficients, each a row that models are multiplied by; κ says how much owners truly differ."""
         sandwich = self.sandwich
         records = np.asarray(self.records, dtype=np.float64)
         weights = records / records.sum()
-        along = effects @ sandwich.inverse
+        along = effects @ sandwich.response
         one = np.einsum("ij,ij->i", along @ sandwich.clipped, along)
         noise = np.sum(along**2, axis=1) * float(weights**2 @ self.noise)
         # The public model is as far from the estimate as public rows leave it.
@@ -119,13 +123,6 @@ class Ahead:
             ExpectedErrors(float(sampling), float(privacy), float(owners), float(rows), records.size, told)
             for sampling, privacy, owners, rows in parts
         ]
-
-
-def too_few_rows(public: Sample) -> str | None:
-    """Why there would be no interval; None if there should be."""
-    if is_few(public.records, public.parameters):
-        return f"{public.records:,} public rows are too few for an interval of one of {public.parameters} numbers"
-    return None
 
 
 def smallest(power_of: Callable[[float], float], wanted: float, low: float, high: float) -> float | None:

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from copriv.forecast.one_step import FLAT, SHIFTED, TAKEN, OneStep, PublicSandwich, unshrunk
+from copriv.forecast.one_step import FLAT, SHIFTED, TAKEN, OneStep, PublicSandwich, too_few, unshrunk
 from copriv.forecast.told_gradients import SILENT, told_gradients
 from copriv.losses.choose import choose
 from copriv.losses.objective import Objective
@@ -181,6 +181,27 @@ def test_a_clip_that_takes_most_leaves_no_interval():
         assert unshrunk(rule, ask_everybody(rule, samples, objective, noise, generator)).none == why
     everything = PublicSandwich.of(public, objective.loss, start, 1e-9, Norm.L1)
     assert everything.share_taken == pytest.approx(1.0, abs=1e-6)
+
+
+def test_models_that_differ_are_not_drawn_towards_the_public_rows():
+    """A twin takes clipped differences for full ones: it is off by what the clip takes of them."""
+    generator, objective, many, apart = np.random.default_rng(5), objective_of("squared"), 20_000, 0.05
+    public = population(many, generator)
+    samples = [population(many, generator, model=TRUTH + apart) for _ in range(2)]
+    start, noise = plan(public, objective, 1e9, 0.6, owners=2)
+    shape = {"records": [many] * 2, "noise_std": noise.noise_std, "clip": noise.clip, "norm": Norm.L1}
+    rule = NewtonRule.of(public, objective, start=start, **shape)
+    found = unshrunk(rule, ask_everybody(rule, samples, objective, noise, generator))
+    best = minimise_freely(objective.loss, 1e-12, public)
+    twin = best + found.sandwich.inverse @ np.linalg.solve(found.sandwich.response, found.theta - best)
+    assert np.abs(found.theta - TRUTH - apart).max() < 0.01
+    assert np.abs(twin - TRUTH - apart).max() > 0.015
+
+
+def test_rare_labels_leave_no_interval():
+    few = too_few(Sample.of_rows(np.ones((5000, P)), np.where(np.arange(5000) < 119, 1.0, -1.0)), choose("logistic"))
+    assert "119 public rows with the rarer label" in few
+    assert too_few(Sample.of_rows(np.ones((5000, P)), np.where(np.arange(5000) < 120, 1.0, -1.0)), choose("logistic")) == ""
 
 
 def test_columns_that_public_rows_do_not_tell_apart_have_no_interval():
