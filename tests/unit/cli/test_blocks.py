@@ -114,3 +114,19 @@ def test_known_rows_are_refused(told):
     assert "known as a part of these records" in told.fails(
         "owner", "append", "first.parquet", "--block", "again", "--folder", "one"
     )
+
+
+def test_people_pay_from_no_blocks_of_rows(copriv, tmp_path, monkeypatch):
+    """Whoever is in two blocks would lose the whole ε in each of them."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name, rows in ((0, "public", 400), (1, "jan", 200), (2, "feb", 200)):
+        table = lending_like.generate(rows, np.random.default_rng(seed))
+        table.with_columns(who=np.arange(rows) // 2).write_parquet(f"{name}.parquet")
+    made = ("--owner", "bank", "--data", "jan.parquet", "--epsilon", 1, "--signed-off-by", "me")
+    assert copriv("ledger", "init", "bank.sqlite", *made).code == 0
+    assert copriv("owner", "append", "feb.parquet", "--ledger", "bank.sqlite", "--block", "feb").code == 0
+    asked = ("--public", "public.parquet", "--target", "int_rate", "--owners", 1, "--epsilon", 1, *PAPER)
+    for month in ("jan", "feb"):
+        outcome = copriv("train", "--data", f"{month}.parquet", *asked, "--person", "who", "--rule", "paper")
+        assert outcome.code != 0
+        assert "counts what one record has lost, and this study is about one person by 'who'" in outcome.err

@@ -429,3 +429,30 @@ def test_a_twin_that_knows_the_file_of_now_alone_gives_a_second_account(ledger, 
     change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
     monkeypatch.setattr(module, "_former", lambda *_given: set())
     assert append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500)).units == 2
+
+
+def _ask(ledger, study, *blocks, **about):
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled(study, study, "learner", "me", blocks=blocks, **about))
+        opened.reserve(f"q {study}", "?", PRICE, study, PRICE)
+
+
+@pytest.mark.parametrize(
+    ("column", "about"),
+    [
+        ("", {"unit": "person", "person": "who"}),
+        ("", {"unit": "person"}),
+        ("who", {"unit": "person", "person": "x"}),
+        ("who", {"unit": "record"}),
+    ],
+)
+def test_blocks_pay_for_nothing_that_counts_otherwise(ledger, column, about):
+    """Blocks of rows that are charged for people, one by one, would have whoever is in two of them lose twice."""
+    people = [f"p{number}" for number in range(20)] if not column else [f"q{number}" for number in range(20)]
+    append(ledger, "a", write("a.parquet", people, 100), person=column)
+    for block in ("first", "a"):
+        with pytest.raises(LedgerRefusal, match=r"counts what one (record|person by 'who') has lost"):
+            _ask(ledger, f"of {block}", block, **about)
+    assert not state_of(ledger).studies
+    _ask(ledger, "alike", "first", unit="person" if column else "record", person=column)
+    assert state_of(ledger).blocks["first"].spent == {"epsilon": PRICE.nano}
