@@ -100,6 +100,23 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     assert (told.units, told.returning) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("0017", 17),
+        ("+17", "17"),
+        (40_001_234_123_412_352, "4.000123412341235e+16"),
+        (2**63 + 2**11, float(2**63 + 2**11)),
+        ("Jos\u00e9", "Jose\u0301"),
+        ("\uff11\uff17", "17"),
+    ],
+)
+def test_other_programs_write_ids_otherwise_and_nobody_gets_a_second_account(ledger, before, after):
+    """Zeros, exponents and accents are what becomes of ids on their way through another program's file."""
+    append(ledger, "a", write("a.parquet", [before], 100))
+    assert append(ledger, "b", write("b.parquet", [after], 200)).returning == 1
+
+
 def test_whoever_was_taken_out_of_the_ledger_is_no_new_person(ledger):
     append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
     with closing(sqlite3.connect(ledger)) as database:
