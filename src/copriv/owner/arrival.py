@@ -115,16 +115,20 @@ def append_block(
 
 
 def key_check(registry: Registry) -> str:
-    """A value that only the key of this registry gives: people hashed under another key are strangers."""
-    return registry.keyed(b"people of blocks")
+    """A value that only the key of this registry gives: people hashed under another key are strangers.
+
+    So are those whose ids were written otherwise: the value changes whenever `person_id` does.
+    """
+    return registry.keyed(b"people of blocks, 2")
 
 
 def require_key(registry: Registry, block: Block) -> None:
     """Refuse to look for people under another key than theirs: everybody would seem to be new."""
     if block.person and block.key != key_check(registry):
         raise LedgerFailure(
-            f"the people of the block {block.name!r} are known under the key of another registry",
-            remedy="use the registry with which the first block was appended: COPRIV_REGISTRY=FOLDER",
+            f"the people of the block {block.name!r} are known under the key of another registry, or as an earlier "
+            "version wrote their ids",
+            remedy="use the registry with which the first block was appended (COPRIV_REGISTRY=FOLDER), and its version",
             value=str(registry.folder),
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from copriv.errors import LedgerRefusal
 from copriv.owner.entries import OPEN, Block, Expired, Renewed
+from copriv.owner.ledger_refusals import other_unit
 from copriv.privacy.guarantee import Amount, Measure
 
 FIRST = "first"
@@ -196,6 +197,25 @@ def require_budgets(blocks: Blocks, budgets: Mapping[Measure, int], epsilon: flo
             remedy="what has been said cannot be taken back; choose a larger epsilon",
             value=epsilon,
         )
+
+
+def require_counted(blocks: Blocks, owner: str, unit: str, person: str) -> None:
+    """Refuse a study that counts otherwise than the blocks do: somebody in several would lose in each of them.
+
+    A single block of rows may be read as people's: whoever has several rows has them there.
+
+    Args:
+        blocks: as they are.
+        owner: whose they are.
+        unit: what the study protects as one.
+        person: the column of people; empty if it has none, or nobody has said it.
+    """
+    columns = [block.arrival.person for block in blocks.values() if block.arrival is not None]
+    if not columns or (len(columns) == 1 and not columns[0]):
+        return
+    mine, theirs = (f"person by {each!r}" if each else "" for each in (columns[0], person))
+    if unit != ("person" if mine else "record") or theirs not in ("", mine):
+        raise other_unit(owner, mine or "record", theirs or unit)
 
 
 def require_in_use(blocks: Blocks, names: Iterable[str]) -> None:

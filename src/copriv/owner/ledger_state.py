@@ -26,6 +26,7 @@ from copriv.owner.block_accounts import (
     require_arrival,
     require_block,
     require_budgets,
+    require_counted,
     require_in_use,
     require_policy,
     require_unnamed,
@@ -195,8 +196,9 @@ class LedgerState:
         for other in (allowance, self.studies.get(study, amount)):
             if other.measure != amount.measure:
                 raise refusals.other_currency(amount.measure, (other.measure,))
-        enrolled = self._study(study)
-        self.require_unit(self.unit_of(study), "" if enrolled is None else enrolled.person)
+        unit = self.unit_of(study), getattr(self._study(study), "person", "")
+        self.require_unit(*unit)
+        require_counted(self.blocks, self.owner, *unit)
         account, blocks = self.account_for(study, amount.measure), self._paying(study)
         if amount.nano < 1 or amount.nano > account.left:
             raise refusals.exhausted("budget", account.spent, account.budget, amount)

@@ -71,6 +71,17 @@ def block_of_file(state: LedgerState, dataset: str) -> tuple[str, ...]:
     return tuple(block.name for block in _arrivals(state) if block.dataset == found and not block.person)
 
 
+def require_people_known(state: LedgerState, dataset: str) -> None:
+    """Refuse to read a file that is no block where people are: whoever is in it alone would have no account."""
+    if any(block.person for block in _arrivals(state)) and not state.is_for(dataset):
+        raise LedgerRefusal(
+            "these records arrived in blocks of people, and this file is none of them: whoever is in it alone has no "
+            "account, and would get an unspent one later",
+            remedy="give the file of a block as it is, or append this one: copriv owner append",
+            value=len(state.blocks),
+        )
+
+
 def narrowed(state: LedgerState, blocks: tuple[str, ...]) -> LedgerState:
     """A state as far as some blocks are concerned; all of it if none is named."""
     if not blocks:

@@ -23,7 +23,7 @@ from copriv.records.dictionary import Dictionary
 from copriv.records.encode import fit_encoding, with_order
 from copriv.records.feature_spec import FeatureSpec, candidates
 from copriv.records.fit_target import fit_target
-from copriv.records.people import whose_rows
+from copriv.records.people import require_no_target, whose_rows
 from copriv.records.public_cells import Fitted, PublicCells, bounded, public_records
 from copriv.records.scikit_trees import can_boost
 from copriv.records.survey import LeftOut, survey
@@ -58,6 +58,8 @@ class PublicRows:
         person: PersonUnit | None = None,
     ) -> None:
         self.rows = public
+        if person is not None:
+            require_no_target(person.column, choice.columns)
         self.person = person
         self.whose = None if person is None else whose_rows(public, person)
         self.skip = (*choice.columns, *skip, *(() if person is None else (person.column,)))

@@ -236,7 +236,7 @@ def _require_agreement(dictionary: Dictionary, plan: LoadSpec) -> None:
     plan.target.require_kind(dictionary.target)
     people = [] if plan.person is None else [("--person", plan.person.column)]
     for option, name in (*(("--skip", name) for name in plan.skip), *people):
-        if name in dictionary.required_columns():
+        if name in (*dictionary.required_columns(), *dictionary.target.columns):
             raise BadInput(
                 f"{option} {name}: the agreed dictionary uses this column",
                 remedy="use another dictionary, or do not leave the column out",

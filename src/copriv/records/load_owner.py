@@ -24,7 +24,7 @@ from copriv.records.dictionary import Dictionary
 from copriv.records.file_format import FileFormat
 from copriv.records.folder import files_of
 from copriv.records.load_notices import about_people
-from copriv.records.people import Repeated, find_repeated, read_codes
+from copriv.records.people import Repeated, find_repeated, read_codes, require_no_target
 from copriv.records.ranges import require_name
 from copriv.records.resources import Resources
 from copriv.records.source import Stamps, stamp
@@ -176,6 +176,7 @@ def _as_study(table: pl.LazyFrame, form: _Form) -> pl.LazyFrame:
     dictionary, target = form.dictionary, form.target
     for name in form.people:
         require_name(name, "the column of people")
+        require_no_target(name, dictionary.target.columns)
     if target is not None and target != dictionary.target.name:
         require_name(target, "your target")
         require_columns(table, [target])

@@ -78,6 +78,16 @@ class PersonChoice:
         return PersonUnit(self.column, self.rows_cap or max(1, round(float(np.quantile(sizes, _CAP_QUANTILE)))), weigh)
 
 
+def require_no_target(column: str, columns: Sequence[str]) -> None:
+    """Refuse people by what is predicted: their number would tell of it, and nobody's rows would be together."""
+    if column in columns:
+        raise BadInput(
+            f"the column {column!r} is what a study predicts, or its exposure, and says whose no row is",
+            remedy="name the column of people's ids",
+            value=column,
+        )
+
+
 def choose_people(column: str | None, rows_cap: int | None, weigh: str | None) -> PersonChoice | None:
     """What was said about people; a cap or a weight alone means nothing."""
     if column is None and (rows_cap is not None or weigh is not None):

@@ -8,6 +8,7 @@ from html import escape
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from copriv.protocol.text import plain
 from copriv.report.inference import CAUTION, Coefficient, Inference, OwnerEstimates
@@ -129,7 +130,7 @@ def _table(headings: list[str], rows: list[list[str]]) -> Table:
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -15,7 +15,7 @@ from copriv.errors import BadInput
 from copriv.planning.months import Combination, Lifetime, combine
 from copriv.records.dictionary import Dictionary
 from copriv.report.coefficient_errors import CoefficientErrors
-from copriv.report.model_file import ModelFile
+from copriv.report.model_file import ModelFile, Promised
 
 FORMAT = 1
 _NO_INTERVAL = CoefficientErrors(none="the model combines those of several months")
@@ -77,7 +77,8 @@ def read_months(study: Path) -> MonthsFile:
     except msgspec.DecodeError as problem:
         raise BadInput(f"{path} holds no months: {problem}", remedy="use the file as it was written") from problem
     costs = np.array([*found.fresh, found.public, found.epsilon])
-    if found.format != FORMAT or not found.fresh or not (np.isfinite(costs) & (costs > 0)).all():
+    usable = (np.isfinite(costs) & (costs > 0)).all() and 0 <= found.keep <= 1
+    if found.format != FORMAT or not found.fresh or not usable:
         raise BadInput(
             f"{path} is of format {found.format}, with {len(found.fresh)} months",
             remedy="use the file as it was written",
@@ -89,10 +90,11 @@ def read_months(study: Path) -> MonthsFile:
 def carry_models(models: Sequence[ModelFile], months: MonthsFile, dictionary: Dictionary) -> ModelFile:
     """The models of the first months, the oldest first, as one: their mean, by what each should cost.
 
-    It names every owner of every month, each with what any one of its records may lose in all.
+    It names every owner of every month, each with what any one of its records may lose in all: what was planned, and no
+    less than it has promised in any month.
 
     Raises:
-        BadInput: the models are none of these months', or of other features.
+        BadInput: the models are none of these months', of other features, or protect different units.
     """
     if not 0 < len(models) <= len(months.fresh):
         raise BadInput(
@@ -108,9 +110,24 @@ def carry_models(models: Sequence[ModelFile], months: MonthsFile, dictionary: Di
                 value=model.dictionary.target.name,
             )
     theta = np.asarray(months.combination(len(models)).weights) @ np.asarray([model.theta for model in models])
-    owners = {each.owner: each for model in models for each in model.promised}
-    promised = tuple(msgspec.structs.replace(each, epsilon=months.epsilon) for each in owners.values())
+    promised = _promised([each for model in models for each in model.promised], months.epsilon)
     simulated = next((model.noise for model in models if model.noise != "secure"), "secure")
     return msgspec.structs.replace(
         models[-1], theta=tuple(theta.tolist()), promised=promised, noise=simulated, errors=_NO_INTERVAL
     )
+
+
+def _promised(given: Sequence[Promised], planned: float) -> tuple[Promised, ...]:
+    """What every owner has promised in all: as planned, or more if it has promised more in a month."""
+    if len({(each.unit, each.adjacency) for each in given}) > 1:
+        raise BadInput(
+            "months that protect records and months that protect people: a mean of both would promise neither",
+            remedy="train every month with the study file of the plan",
+            value=len(given),
+        )
+    found: dict[str, Promised] = {}
+    for each in given:
+        before = found.get(each.owner, each)
+        epsilon, delta = max(each.epsilon, before.epsilon, planned), max(each.delta, before.delta)
+        found[each.owner] = msgspec.structs.replace(each, epsilon=epsilon, delta=delta)
+    return tuple(found.values())

@@ -6,6 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from copriv.protocol.text import plain
 from copriv.report.figures import Figures, Spending
 from copriv.report.quality_lines import baseline, cells, headings, owners_table
 from copriv.report.report_files import report_lines
@@ -25,7 +26,7 @@ def show(figures: Figures, console: Console) -> None:
         style="dim",
     )
     if figures.dataset is not None:
-        console.print(f"\n{_in_all(figures.dataset)}", highlight=False)
+        console.print(f"\n{_in_all(figures.dataset)}", highlight=False, markup=False)
     little = None if figures.quality is None else figures.quality.warning
     for words in dict.fromkeys((figures.weakness, figures.dataset and figures.dataset.weakness, little)):
         if words:
@@ -34,7 +35,7 @@ def show(figures: Figures, console: Console) -> None:
         "ψ, gains and all figures of models are measured on the records themselves and are not private.",
         style="dim",
     )
-    console.print(f"run folder: {figures.run_folder}", style="dim")
+    console.print(f"run folder: {figures.run_folder}", style="dim", markup=False)
     for line in report_lines(figures.run_folder, private=figures.noise == "secure"):
         console.print(line, style="dim", markup=False, highlight=False)
 
@@ -106,7 +107,7 @@ def _spending(figures: Figures) -> Table:
     for heading in ("records", "answers", "ε spent", "ε promised"):
         table.add_column(heading, justify="right")
     for entry in figures.spent[:_MOST_OWNERS]:
-        table.add_row(*_row(entry))
+        table.add_row(*map(Text, _row(entry)))
     hidden = figures.spent[_MOST_OWNERS:]
     if hidden:
         most = max(hidden, key=lambda entry: entry.epsilon / entry.promised)
@@ -116,7 +117,7 @@ def _spending(figures: Figures) -> Table:
 
 def _row(entry: Spending) -> tuple[str, ...]:
     answers = f"{entry.answers} of {entry.most_answers}"
-    return entry.owner, f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}"
+    return plain(entry.owner), f"{entry.records:,}", answers, f"{entry.epsilon:.3f}", f"{entry.promised:g}"
 
 
 def _noise(figures: Figures) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 from copriv.forecast.calibration_slope import Ends
 from copriv.forecast.validation import Figure
 from copriv.learner.validation import FIGURES, Validation
+from copriv.protocol.text import plain
 
 EVERYBODY = "all owners"
 MEANING = (
@@ -46,7 +47,8 @@ def owner_cells(found: Validation) -> tuple[tuple[str, ...], list[tuple[str, ...
     """Each owner's figures for people, one row an owner: headings, and rows of value and interval."""
     headings = ("owner", *(FIGURES[name] for name in found.figures))
     return headings, [
-        (each.owner, *(" ".join(figure_cells(figure)[:2]) for figure in each.figures.values())) for each in found.owners
+        (plain(each.owner), *(" ".join(figure_cells(figure)[:2]) for figure in each.figures.values()))
+        for each in found.owners
     ]
 
 

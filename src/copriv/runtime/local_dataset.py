@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from copriv.entropy import token
-from copriv.owner.block_accounts import Account
+from copriv.owner.block_accounts import Account, require_counted
 from copriv.owner.dataset_ledger import Settled, Word, check_split, open_registered, open_settled, settle
 from copriv.owner.declaration import (
     Declaration,
@@ -29,7 +29,7 @@ from copriv.owner.declaration import (
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState, open_state
-from copriv.owner.reading import block_of_file, narrowed
+from copriv.owner.reading import block_of_file, narrowed, require_people_known
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -214,7 +214,10 @@ def _check_room(payment: Payment, run: str | None) -> None:
 def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     """The budget to declare, if any, under which the records can pay for the run."""
     request = payment.request
-    book.require_unit(payment.unit, payment.request.person or "")
+    unit = payment.unit, payment.request.person or ""
+    book.require_unit(*unit)
+    require_counted(book.blocks, book.owner, *unit)
+    require_people_known(book, payment.records)
     if request.budget is not None:
         require_within(book, payment.price, Guarantee.of(request.budget, request.delta))
     declared = _declaration(payment, book)
@@ -241,7 +244,7 @@ def _declared(book: LedgerState, declared: Declaration) -> LedgerState:
 
 def _of_run(payment: Payment, book: LedgerState) -> LedgerState:
     """The book as far as the rows of this file are concerned: its block, if it is one and nobody is in two files."""
-    return narrowed(book, block_of_file(book, payment.records))
+    return narrowed(book, block_of_file(book, payment.records) if payment.unit == "record" else ())
 
 
 def _book_now(payment: Payment) -> LedgerState:

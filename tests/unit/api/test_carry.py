@@ -35,8 +35,8 @@ def study(found, tmp_path):
     return found.save(tmp_path / "study.toml")
 
 
-def write(found, place, theta, owner="a", noise="secure"):
-    promised = (Promised(owner, 0.5, 0.0),)
+def write(found, place, theta, owner="a", noise="secure", promise=(0.5, 0.0)):
+    promised = (Promised(owner, *promise),)
     write_model(ModelFile(tuple(theta), found.terms, found.dictionary, promised, noise), place)
     return place
 
@@ -75,6 +75,24 @@ def test_months_are_one_model_of_all_their_owners(found, study, tmp_path):
     assert "ε = 1, δ = 0 for any one record (replace-one) in all" in said
     with pytest.raises(BadInput, match="there is no folder"):
         call("carry", study, first, "--out", tmp_path / "nowhere" / "one.json")
+
+
+def test_no_month_has_promised_more_than_the_mean_says(found, study, tmp_path):
+    """Owners may promise more than a plan asks for, and the months file may have been written by anybody."""
+    first = write(found, tmp_path / "1.json", [0.1, 0.2, 0.0], promise=(5.0, 1e-6))
+    second = write(found, tmp_path / "2.json", [0.3, 0.0, 0.4])
+    carried = carry_runs(study, [first, second]).model.file
+    assert [(each.epsilon, each.delta) for each in carried.promised] == [(5.0, 1e-6)]
+    told = msgspec.json.decode(months_beside(study).read_bytes())
+    months_beside(study).write_bytes(msgspec.json.encode(told | {"epsilon": 0.01}))
+    assert carry_runs(study, [second]).model.file.promised[0].epsilon == 0.5
+    people = write(found, tmp_path / "3.json", [0.3, 0.0, 0.4], promise=(0.5, 0.0, "person"))
+    with pytest.raises(BadInput, match="a mean of both would promise neither"):
+        carry_runs(study, [first, people])
+    for keep in (-1.0, 1.5):
+        months_beside(study).write_bytes(msgspec.json.encode(told | {"keep": keep}))
+        with pytest.raises(BadInput, match="is of format 1, with 3 months"):
+            carry_runs(study, [first])
 
 
 def test_one_simulated_month_makes_the_mean_simulated(found, study, tmp_path):

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -114,3 +115,39 @@ def test_known_rows_are_refused(told):
     assert "known as a part of these records" in told.fails(
         "owner", "append", "first.parquet", "--block", "again", "--folder", "one"
     )
+
+
+@pytest.fixture
+def clinic(copriv, tmp_path, monkeypatch):
+    """Trains for people on a file, after two months of other people have arrived in blocks; what went wrong."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name, rows in ((0, "public", 400), (1, "jan", 200), (2, "feb", 200), (3, "mar", 100)):
+        table = lending_like.generate(rows, np.random.default_rng(seed))
+        table.with_columns(who=1000 * seed + np.arange(rows) // 2).write_parquet(f"{name}.parquet")
+    made = ("--owner", "bank", "--data", "jan.parquet", "--epsilon", 1, "--signed-off-by", "me")
+    assert copriv("ledger", "init", "bank.sqlite", *made).code == 0
+
+    def train(data, *append, more=()):
+        block = ("--ledger", "bank.sqlite", "--block", "feb", *append)
+        assert copriv("owner", "append", "feb.parquet", *block).code == 0
+        asked = ("--public", "public.parquet", "--target", "int_rate", "--owners", 1, "--epsilon", 1, *PAPER)
+        return copriv("train", "--data", data, *asked, "--person", "who", "--rule", "paper", *more).err
+
+    return train
+
+
+@pytest.mark.parametrize("month", ["jan", "feb"])
+def test_people_pay_from_no_blocks_of_rows(clinic, month):
+    """Whoever is in two blocks would lose the whole ε in each of them."""
+    said = "counts what one record has lost, and this study is about one person by 'who'"
+    assert said in clinic(f"{month}.parquet")
+
+
+def test_people_who_have_no_account_are_not_read(clinic):
+    """Those of March would lose ε, and come back in a block that has spent nothing."""
+    pl.concat(pl.read_parquet(f"{month}.parquet") for month in ("jan", "feb", "mar")).write_parquet("all.parquet")
+    said = clinic("all.parquet", "--person", "who", more=("--version-of", "bank.sqlite"))
+    assert "blocks of people, and this file is none of them" in said
+    with closing(SqliteLedger(Path("bank.sqlite"))) as ledger:
+        assert not ledger.state().studies
+    assert "error" not in clinic("feb.parquet", "--person", "who", more=("--out", "run"))

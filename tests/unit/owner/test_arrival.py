@@ -100,6 +100,23 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     assert (told.units, told.returning) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("0017", 17),
+        ("+17", "17"),
+        (40_001_234_123_412_352, "4.000123412341235e+16"),
+        (2**63 + 2**11, float(2**63 + 2**11)),
+        ("Jos\u00e9", "Jose\u0301"),
+        ("\uff11\uff17", "17"),
+    ],
+)
+def test_other_programs_write_ids_otherwise_and_nobody_gets_a_second_account(ledger, before, after):
+    """Zeros, exponents and accents are what becomes of ids on their way through another program's file."""
+    append(ledger, "a", write("a.parquet", [before], 100))
+    assert append(ledger, "b", write("b.parquet", [after], 200)).returning == 1
+
+
 def test_whoever_was_taken_out_of_the_ledger_is_no_new_person(ledger):
     append(ledger, "a", write("a.parquet", ["q1", "q2"], 100))
     with closing(sqlite3.connect(ledger)) as database:
@@ -429,3 +446,30 @@ def test_a_twin_that_knows_the_file_of_now_alone_gives_a_second_account(ledger, 
     change_version(ledger, write("later.parquet", [f"p{number}" for number in range(5, 25)] * 2), Word("me"))
     monkeypatch.setattr(module, "_former", lambda *_given: set())
     assert append(ledger, "a", write("a.parquet", ["p0", "p7", "q1"], 500)).units == 2
+
+
+def _ask(ledger, study, *blocks, **about):
+    with closing(SqliteLedger(ledger)) as opened:
+        opened.enroll(Enrolled(study, study, "learner", "me", blocks=blocks, **about))
+        opened.reserve(f"q {study}", "?", PRICE, study, PRICE)
+
+
+@pytest.mark.parametrize(
+    ("column", "about"),
+    [
+        ("", {"unit": "person", "person": "who"}),
+        ("", {"unit": "person"}),
+        ("who", {"unit": "person", "person": "x"}),
+        ("who", {"unit": "record"}),
+    ],
+)
+def test_blocks_pay_for_nothing_that_counts_otherwise(ledger, column, about):
+    """Blocks of rows that are charged for people, one by one, would have whoever is in two of them lose twice."""
+    people = [f"p{number}" for number in range(20)] if not column else [f"q{number}" for number in range(20)]
+    append(ledger, "a", write("a.parquet", people, 100), person=column)
+    for block in ("first", "a"):
+        with pytest.raises(LedgerRefusal, match=r"counts what one (record|person by 'who') has lost"):
+            _ask(ledger, f"of {block}", block, **about)
+    assert not state_of(ledger).studies
+    _ask(ledger, "alike", "first", unit="person" if column else "record", person=column)
+    assert state_of(ledger).blocks["first"].spent == {"epsilon": PRICE.nano}

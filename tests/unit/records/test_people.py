@@ -172,6 +172,16 @@ def test_people_that_do_not_fit_in_memory_are_refused(tmp_path):
         load_owner(FRAME.lazy(), dictionary, person=PersonUnit("nobody", 9, "person"))
 
 
+def test_people_are_not_told_apart_by_the_target():
+    """A study whose target is called as ids are would count an owner's values of its own target as people."""
+    mine = FRAME.with_columns(pl.col("y").round().alias("stay"), pl.col("who").alias("y"))
+    for target in (None, "stay"):
+        with pytest.raises(BadInput, match="says whose no row is"):
+            load_owner(mine.lazy(), load().dictionary, target=target, person=PersonUnit("y", 9, "person"))
+    with pytest.raises(BadInput, match="says whose no row is"):
+        load(person=PersonChoice("y"))
+
+
 @pytest.mark.parametrize("changes", [{"rows_cap": 0}, {"rows_cap": 10**7}, {"weigh": "rows"}, {"column": "*"}])
 def test_what_cannot_be_meant_is_refused(changes):
     with pytest.raises(BadInput):

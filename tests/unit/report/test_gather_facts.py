@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -13,11 +14,12 @@ from copriv.entropy import seeded
 from copriv.planning.expected_quality import ExpectedQuality
 from copriv.report import run_folder
 from copriv.report.gather_facts import local_facts
+from copriv.report.inference import INFERENCE
 from copriv.report.kept_run import find_run, read_passable
 from copriv.report.report_facts import Predicted
 from copriv.report.report_files import FACTS
 from copriv.report.report_page import report_html
-from copriv.runtime import local
+from copriv.runtime import local, local_validation
 from copriv.runtime.simulated_responder import SimulatedResponder
 
 PASSED_ON = ("report.html", "report.json", "privacy.json", "privacy.html", "model.json", "schedule.json")
@@ -60,7 +62,7 @@ class _Replayed:
         return self._answers.setdefault((self._name, self._asked), answer)
 
 
-def _train(folder, table, answers):
+def _train(folder, table, answers, read=MappingProxyType({"features": 2}), **settings):
     """Train with ledgers, at one time of day, on noise from a fixed seed: the folder, and the run itself."""
     runs = []
 
@@ -69,7 +71,7 @@ def _train(folder, table, answers):
         return local_facts(run)
 
     def responder(owner, commitment, _noise, _seed):
-        simulated = SimulatedResponder(owner.sample, commitment, seeded(0, owner.name))
+        simulated = SimulatedResponder(owner.sample, commitment, seeded(0, owner.name), owner.held_back)
         return _Replayed(answers, owner.name, simulated)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -77,8 +79,9 @@ def _train(folder, table, answers):
         patch.setattr(run_folder, "datetime", _Clock)
         patch.setattr(run_folder, "local_facts", gather)
         patch.setattr(local, "_responder", responder)
-        data = cp.read(table, target="y", owners="bank", public=PUBLIC, features=2)
-        cp.train(data, 2, out=folder / "study")
+        patch.setattr(local_validation, "held_back_key", lambda: b"one key")
+        data = cp.read(table, target="y", owners="bank", **{"public": PUBLIC, **read})
+        cp.train(data, 2, out=folder / "study", **settings)
     return folder / "study", runs[0]
 
 
@@ -95,6 +98,37 @@ def test_neighbouring_tables_with_the_same_answers_have_the_same_report(neighbou
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
     internal = [(folder / "report-internal.html").read_bytes() for folder in (one, other)]
     assert internal[0] != internal[1], "the tables do not differ in anything that is measured"
+
+
+# One person of two rows is replaced by one of twenty, who is elsewhere in the file.
+PEOPLE = TABLE.with_columns(who=pl.int_range(240) // 6 * 3 + pl.int_range(240) % 3)
+CROWD = pl.concat([ODD.with_columns(who=pl.lit(777))] * 20).cast(PEOPLE.schema)
+REPLACED = pl.concat([PEOPLE[3:100].filter(pl.col("who") != 0), CROWD, PEOPLE[100:], PEOPLE[1:3]])
+
+KNOWN = PUBLIC.with_columns(who=pl.int_range(150) // 2)
+BY_ROWS = {"features": "all", "person": "who", "weigh": "row", "rows_cap": 3, "public": KNOWN}
+
+
+@pytest.mark.parametrize(
+    ("tables", "read", "settings"),
+    [
+        ((TABLE, NEIGHBOUR), {"features": "all"}, {"validate": 0.2}),
+        ((PEOPLE, REPLACED), {"features": "all", "person": "who"}, {}),
+        ((PEOPLE, REPLACED), BY_ROWS, {}),
+    ],
+    ids=["validation", "people", "rows of people"],
+)
+def test_findings_validations_and_people_tell_no_more(tmp_path, tables, read, settings):
+    answers, folders = {}, []
+    for place, table in enumerate(tables):
+        (tmp_path / str(place)).mkdir()
+        folder, _ = _train(tmp_path / str(place), table, answers, read, **settings)
+        folders.append(folder)
+    one, other = folders
+    for name in (*PASSED_ON, INFERENCE):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    assert (one / INFERENCE).read_bytes().count(b"standard_error") > 3
+    assert (one / "run.json").read_bytes() != (other / "run.json").read_bytes()
 
 
 def test_earlier_folders_of_neighbours_have_the_same_report(neighbours):

@@ -2,16 +2,23 @@
 
 import re
 from dataclasses import replace
+from io import StringIO
 
 import msgspec
 import numpy as np
 import pytest
+from rich.console import Console
 
 import copriv as cp
+from copriv.forecast.validation import Figure
+from copriv.learner.validation import OwnerValidation, Validation
 from copriv.report.inference import INFERENCE, Coefficient, Inference, MetaRow, OwnerEstimates
 from copriv.report.inference_section import MOST_FINDINGS, MOST_FORESTS, MOST_OWNERS, inference_section
+from copriv.report.inference_table import show_inference, show_meta
 from copriv.report.kept_run import find_run, read_passable
 from copriv.report.report_page import report_html
+from copriv.report.table import show
+from copriv.report.validation_table import owner_cells
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
@@ -105,3 +112,28 @@ def test_names_of_columns_and_owners_are_text(run):
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", page)
+
+
+def test_names_are_no_markup_of_a_terminal(run):
+    """A name that closes a tag would end the command, after everything was paid."""
+    found = told()
+    rows = (msgspec.structs.replace(each, name=f"[/red]{each.name}") for each in found.coefficients)
+    meta = (msgspec.structs.replace(each, name=f"[/red]{each.name}") for each in found.meta)
+    named = msgspec.structs.replace(found, coefficients=tuple(rows), meta=tuple(meta))
+    figures = run.result.figures
+    spent = [msgspec.structs.replace(each, owner="[/]\x1b[31mbank") for each in figures.spent]
+    console = Console(file=StringIO(), width=200)
+    show_inference(named, console)
+    show_meta(named, console)
+    show(msgspec.structs.replace(figures, spent=spent, run_folder="runs/[/red]"), console)
+    shown = console.file.getvalue()
+    assert shown.count("[/red]column 0") == 2
+    assert r"[/]\x1b[31mbank" in shown
+    assert "run folder: runs/[/red]" in shown
+
+
+def test_owners_of_a_validation_are_text():
+    figures = {"auc": Figure(0.7, (0.6, 0.8), (0.65, 0.75))}
+    owner = OwnerValidation("\x1b[2Jbank", figures, 0.1, "epsilon")
+    _, rows = owner_cells(Validation(figures, [owner], 100, 0.2))
+    assert rows[0][0] == r"\x1b[2Jbank"
