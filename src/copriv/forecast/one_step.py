@@ -1,17 +1,18 @@
 """An estimate that is not drawn towards the public rows: one Newton step from the trained model, by the answers alone.
 
-Owner i has answered a at models θ_k. With c_pub the clipped average gradient of the public rows and J its derivative at
-the trained model θ_r, its own estimate is
+Owner i has answered a at models θ_k. With c_pub the clipped average gradient of the public rows and J its derivative
+at the trained model θ_r, its own estimate is
 
     θ̂_i = θ_r − A⁻¹∇f_pub(θ_r) − J⁻¹ Σ_k ω_ik (a_ik − c_pub(θ_k)):
 
 the public rows' best model, and how far the owner's is from it: if best models differ by D, and nothing else, clipped
-gradients differ by −JD. A in place of J would take a clipped difference for a full one, and so draw the estimate towards
-the public rows. The step is linear in the answers, so noise does not bend it. There is no ridge, and no weighing against
-the public rows. All owners together are weighed by their records, n_i/n: an estimate of the best model of all records.
+gradients differ by −JD. A in place of J would take a clipped difference for a full one, and so draw the estimate
+towards the public rows. The step is linear in the answers, so noise does not bend it. There is no ridge, and no
+weighing against the public rows. All owners together are weighed by their records, n_i/n: an estimate of the best model
+of all records.
 
-What it may be off by, in covariances: the sampling of private records, J⁻¹Σ_cc J⁻ᵀ/n; the owners' noise, known; and the
-public rows' part. These are a sample: their best model and the one that clipped gradients say differ by the mean of
+What it may be off by, in covariances: the sampling of private records, J⁻¹Σ_cc J⁻ᵀ/n; the owners' noise, known; and
+the public rows' part. These are a sample: their best model and the one that clipped gradients say differ by the mean of
 A⁻¹g − J⁻¹c, and J is so far off that the step from the places δ = Σω θ_k − θ* errs by A⁻¹(A − H)δ.
 """
 
@@ -243,8 +244,8 @@ def too_few(public: Sample, loss: Loss) -> str:
     if rarer >= FEWEST_LABELS * numbers:
         return ""
     return (
-        f"{rarer:,} public rows with the rarer label are too few to tell how steep the fitness is in {numbers} numbers: "
-        f"it takes {FEWEST_LABELS * numbers:,}"
+        f"{rarer:,} public rows with the rarer label are too few to tell how steep the fitness is in {numbers} "
+        f"numbers: it takes {FEWEST_LABELS * numbers:,}"
     )
 
 

@@ -201,7 +201,10 @@ def test_models_that_differ_are_not_drawn_towards_the_public_rows():
 def test_rare_labels_leave_no_interval():
     few = too_few(Sample.of_rows(np.ones((5000, P)), np.where(np.arange(5000) < 119, 1.0, -1.0)), choose("logistic"))
     assert "119 public rows with the rarer label" in few
-    assert too_few(Sample.of_rows(np.ones((5000, P)), np.where(np.arange(5000) < 120, 1.0, -1.0)), choose("logistic")) == ""
+    assert (
+        too_few(Sample.of_rows(np.ones((5000, P)), np.where(np.arange(5000) < 120, 1.0, -1.0)), choose("logistic"))
+        == ""
+    )
 
 
 def test_columns_that_public_rows_do_not_tell_apart_have_no_interval():
