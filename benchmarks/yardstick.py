@@ -9,11 +9,11 @@ verdict after training is `owner verdict`, that before it `copriv verdict`. Both
   right if clear: of these. That half is no larger than the other, so that small differences are a coin toss there;
 - pays: owners whose joint or personal model, whichever did better at home, is better on the held-out half than the best
   that needs nobody, as chosen at home;
-- personal: owners whose personal model is at or below the best of own, own + public and joint on held-out records,
-  within two standard errors of the paired differences. Which is best one half of these records says, and the other half
-  compares; then the other way round, each way counting one half. *at home*: the best as cross-validation at home has
-  it, compared on all of them. *hindsight*: the best on the very records that compare: of three models that are equally
-  good, that is the luckiest;
+- personal: owners whose personal model is at or below the best of own, own + public and joint on the held-out half,
+  within two standard errors of the paired differences. That best is known in hindsight only: of three models that are
+  equally good, the luckiest is compared with. *at home*: the same against the one that did best at home. *told apart*:
+  one half of the held-out records says which is best, and the other half compares; then the other way round, each way
+  counting one half. Nothing is chosen by the records that compare, which are half as many;
 - losses over the joint model's, on held-out records, mean over owners: of the own, the public, the personal model, and
   of the verdict's choice. "Always join" is 1: it loses where the choice is below.
 
@@ -53,7 +53,7 @@ from copriv.vectors import FloatArray
 SIMPLE: tuple[ModelKind, ...] = ("own", "own_public", "joint")
 COLUMNS = (
     "owners", "pays", "decided", "right", "clear", "right if clear", "decided before", "right before", "personal",
-    "at home", "hindsight", "own", "public", "personal loss", "choice",
+    "at home", "told apart", "own", "public", "personal loss", "choice",
 )  # fmt: skip
 AIM, PERSONAL_AIM = 0.9, 0.95
 MOST_ROWS = 60_000
@@ -265,9 +265,9 @@ def tally(found: Sequence[Judged]) -> dict[str, float]:
         "right if clear": _share([each.right for each in decided if each.clear]),
         "decided before": len(before) / len(found),
         "right before": _share([each.right_before for each in before]),
-        "personal": float(np.mean([each.told_apart for each in found])),
+        "personal": _share([each.within(each.best()) for each in found]),
         "at home": _share([each.within(rival) for each, rival in zip(found, chosen, strict=True)]),
-        "hindsight": _share([each.within(each.best()) for each in found]),
+        "told apart": float(np.mean([each.told_apart for each in found])),
         "own": over_joint(["own"] * len(found)),
         "public": over_joint(["public"] * len(found)),
         "personal loss": over_joint(["personal"] * len(found)),
@@ -320,8 +320,8 @@ def show(cells: dict[str, list[Judged]], seconds: float) -> None:
         "yardstick",
         "what owners are told about their own records, against the half of them that was held out; decided and right: "
         "verdicts after training, and before it; clear: of the decided, what the held-out half can tell; "
-        "personal: within two standard errors of the best of own, own + public and joint, as other held-out records "
-        "have it, as chosen at home, and in hindsight; last: losses over the joint model's. "
+        "personal: within two standard errors of the best of own, own + public and joint, in hindsight, as chosen at "
+        "home, and as other held-out records have it; last: losses over the joint model's. "
         f"Held out of every choice: {held}. {seconds:.0f} s",
         ["owners' table", *COLUMNS],
         rows,
@@ -333,7 +333,6 @@ def show(cells: dict[str, list[Judged]], seconds: float) -> None:
             ("right", AIM),
             ("right before", AIM),
             ("personal", PERSONAL_AIM),
-            ("hindsight", PERSONAL_AIM),
         ):
             if isinstance(told[column], float) and told[column] < aim:
                 print(f"below {aim:.0%}: {name}: {column} {told[column]:.1%}")
