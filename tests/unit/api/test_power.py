@@ -47,3 +47,16 @@ def test_people_are_named():
     found = cp.power(some, WHO, target="rate", column="dose", effect=0.1, person="person")
     assert found.to_dict()["unit"].startswith("person")
     assert "for any one person" in found.lines()[0]
+
+
+def test_a_clip_that_would_take_most_finds_nothing_and_says_what_would():
+    chance = np.random.default_rng(0)
+    dose, drug = chance.lognormal(0, 1.2, 1000), chance.random(1000) < 0.3
+    long = pl.DataFrame({"dose": dose, "drug": drug.astype(str), "los": dose + drug + chance.lognormal(0, 1.2, 1000)})
+    given = {"target": "los", "column": "drug", "effect": 0.5, "wanted": 0.8}
+    found = cp.power(long, cp.Scenario([2000] * 5, epsilon=0.02), **given)
+    assert (found.power, found.to_dict()["no_interval"]) == (0.0, found.none)
+    assert found.lines()[1].startswith("no interval: the clip takes most")
+    enough = cp.power(long, cp.Scenario([2000] * 5, epsilon=found.needed["epsilon"]), **given)
+    assert enough.power >= 0.8
+    assert enough.none == ""
