@@ -117,7 +117,7 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     ],
 )
 def test_other_programs_write_ids_otherwise_and_nobody_gets_a_second_account(ledger, before, after):
-    """Zeros, exponents, accents and marks that nobody sees are what becomes of ids on their way through another program's file."""
+    """Zeros, exponents, accents and unseen marks are what becomes of ids on their way through other programs."""
     append(ledger, "a", write("a.parquet", [before], 100))
     assert append(ledger, "b", write("b.parquet", [after], 200)).returning == 1
 
