@@ -46,3 +46,11 @@ def test_a_sweep_is_shown_wherever_it_is_kept(said):
     asked = ("--data", "mine.parquet", "--public", "public.parquet", "--target", TARGET, "--owners", 2)
     swept = ("--vary", "epsilon=1,2", "--simulate", "--out", "ladder [/b]")
     assert "ladder [/b]/" in said("sweep", *asked, *PAPER, *swept)
+
+
+def test_a_ledger_is_shown_whatever_its_file_was_called(said, tmp_path):
+    named = tmp_path / "mine\x1b[2J.parquet"
+    (tmp_path / "mine.parquet").rename(named)
+    said("ledger", "init", "mine.sqlite", "--owner", named.name, "--data", named, "--epsilon", 1)
+    assert r"owner mine\x1b[2J.parquet" in said("ledger", "show", "mine.sqlite")
+    said("ledger", "history", "mine.sqlite")
