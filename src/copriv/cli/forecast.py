@@ -73,6 +73,7 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
     from copriv.planning.scenario import Scenario
     from copriv.report.forecast_report import show, write
     from copriv.report.progress import bar
+    from copriv.report.warning import note
 
     if options.out is not None and options.vary is None:
         raise BadInput("--out without --vary", remedy="say what to vary, or leave --out out", value=str(options.out))
@@ -87,7 +88,7 @@ def forecast(options: ForecastOptions, given: tuple[str, ...]) -> None:
     with bar(Console(stderr=True), "forecasting") as tell:
         found = api.forecast(options.public, who, target=options.target, vary=options.vary, tell=tell, **settings)
     for notice in found.told.notices:
-        Console(stderr=True).print(f"note: {notice}", style="dim", highlight=False, markup=False)
+        note(notice, Console(stderr=True))
     if options.out is not None:
         write(found.told, options.out)
     if options.as_json:

@@ -41,6 +41,7 @@ def predict(options: PredictOptions) -> None:
     from copriv.api.predict import predict_table
     from copriv.report.prediction import as_json, notes, sentence
     from copriv.report.progress import bar
+    from copriv.report.warning import note
 
     console, form = Console(stderr=True), read_options(options)
     with bar(console, "predicting"):
@@ -50,6 +51,6 @@ def predict(options: PredictOptions) -> None:
     elif options.out is None:
         typer.echo(frame.write_csv(), nl=False)
     for line in notes(told):
-        console.print(f"note: {line}", style="dim", highlight=False, markup=False)
+        note(line, console)
     if not options.as_json:
         console.print(sentence(told), highlight=False, markup=False)

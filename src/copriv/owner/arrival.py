@@ -119,7 +119,7 @@ def key_check(registry: Registry) -> str:
 
     So are those whose ids were written otherwise: the value changes whenever `person_id` does.
     """
-    return registry.keyed(b"people of blocks, 2")
+    return registry.keyed(b"people of blocks, 3")
 
 
 def require_key(registry: Registry, block: Block) -> None:

@@ -64,7 +64,7 @@ def open_csv(path: Path, form: FileFormat = PLAIN, tell: Tell = lambda _done, _t
     _require_names(path, names)
     checked = _check_lines(path, source, separator, len(names), tell)
     table = pl.scan_csv(
-        source, separator=separator, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
+        source, separator=separator, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy", glob=False
     )
     _require_agreement(path, table, len(names), checked[0])
     return CsvFile(table, *checked)

@@ -11,6 +11,10 @@ NOBODY = ""
 # Doubles beyond this are no whole numbers of 128 bits.
 _LARGEST = 2.0**126
 _SCIENTIFIC = r"^[+-]?[0-9](?:\.[0-9]+)?[eE]\+?[0-9]{1,2}$"
+# Decimals that are none; three zeros after a comma are a group of a larger number.
+_WHOLE = r"^([+-]?\d+)(?:\.0*|,0{1,2})$"
+# Joiners, marks of direction, marks at a file's beginning, and what fills up fields of a fixed width.
+_UNSEEN = r"[\p{Cf}\x00]"
 _IN_GROUPS = r"^[+-]?\d{1,3}(?:[.,]\d{3})+$"
 
 
@@ -20,8 +24,8 @@ def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
     A whole number has the same digits whatever it is kept as: tables write it as a double where another row has none,
     without the zeros before it where a column is taken for numbers, and long ones as 4.2e+16. So has one that is
     written in groups of three, 12.345.678: a file with decimal commas is read so, and others of the same people must
-    be, too. Letters are the same however they are put together (NFKC). Whoever is taken for another by that is
-    protected together with it.
+    be, too. Letters are the same however they are put together (NFKC), and marks that nobody sees are left out. Whoever
+    is taken for another by that is protected together with it.
 
     >>> table = pl.DataFrame({"who": ["17", " 17.0 ", None, "", "a7"], "number": [17.0, 1e17, None, 0.5, float("inf")]})
     >>> table.select(person_id("who", table.schema["who"])).to_series().to_list()
@@ -35,10 +39,10 @@ def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
     if dtype.is_float():
         written = _digits(pl.col(name), text(name, dtype))
     else:
-        plain = text(name, dtype).str.normalize("NFKC").str.strip_chars()
+        plain = text(name, dtype).str.normalize("NFKC").str.replace_all(_UNSEEN, "").str.strip_chars()
         double = pl.when(plain.str.contains(_SCIENTIFIC)).then(plain).cast(pl.Float64, strict=False)
         written = _digits(double, plain)
-    whole = written.str.replace(r"^([+-]?\d+)\.0+$", "$1")
+    whole = written.str.replace(_WHOLE, "$1")
     in_groups = whole.str.contains(_IN_GROUPS)
     joined = pl.when(in_groups).then(whole.str.replace_all("[.,]", "")).otherwise(whole)
     return joined.str.replace(r"^\+?(-?)0*([0-9]+)$", "$1$2").fill_null(NOBODY)

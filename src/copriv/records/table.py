@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -71,9 +72,9 @@ def _open_file(path: Path, form: FileFormat, names: Sequence[str], tell: Tell, n
     if suffix in _JSON_LINES:
         return rewrite(_open_json_lines(path, form, names, tell, note), form, numbers=False)
     if suffix in _PARQUET:
-        return rewrite(_open_columns(path, pl.scan_parquet), form, numbers=False)
+        return rewrite(_open_columns(path, partial(pl.scan_parquet, glob=False)), form, numbers=False)
     if suffix in _ARROW:
-        return rewrite(_open_columns(path, pl.scan_ipc), form, numbers=False)
+        return rewrite(_open_columns(path, partial(pl.scan_ipc, glob=False)), form, numbers=False)
     raise _unknown(path)
 
 
@@ -145,7 +146,7 @@ def _open_columns(path: Path, scan: Callable[[Path], pl.LazyFrame]) -> pl.LazyFr
     try:
         table = scan(path)
         names = table.collect_schema().names()
-        if scan is pl.scan_ipc:
+        if _suffix(path) in _ARROW:
             table.head(1).collect()  # that a column is named twice shows only here
     except _PROBLEMS as problem:
         raise BadTable(

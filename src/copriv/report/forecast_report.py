@@ -8,11 +8,14 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from copriv.planning.expected_quality import ExpectedQuality
 from copriv.privacy.guarantee import ADJACENCY, UNIT
+from copriv.protocol.text import quoted
 from copriv.report.quality_lines import baseline, cells, headings
 from copriv.report.sentence import many
+from copriv.report.warning import note
 
 AXES = {"epsilon": "ε of every owner", "owners": "owners N", "records": "records of every owner"}
 _MARKS = {"join": "●", "stay": "·", "use the public model": "○", "too close to call": "?"}
@@ -106,7 +109,7 @@ class ForecastTold(msgspec.Struct):
 
 def show(told: ForecastTold, console: Console) -> None:
     """Print the forecast, what it rests on, and the table of what was varied."""
-    table = Table(title=f"forecast for {told.target!r}; {_PSI}", title_justify="left")
+    table = Table(title=Text(f"forecast for {quoted(told.target)}; {_PSI}"), title_justify="left")
     for place, heading in enumerate(_headings(told)):
         table.add_column(heading, justify="right" if 0 < place <= len(_headings(told)) - 2 else "left")
     for row in _rows(told):
@@ -121,12 +124,12 @@ def show(told: ForecastTold, console: Console) -> None:
     )
     console.print(how_far(told), highlight=False)
     for caveat in told.caveats:
-        console.print(f"note: {caveat}", style="dim", highlight=False)
+        note(caveat, console)
     if told.varied is not None:
         console.print(_where_joining_pays(told) if told.varied == "join" else _varied(told))
     console.print(what_to_do(told), style="bold")
     for file in told.files:
-        console.print(file, style="dim", highlight=False)
+        console.print(file, style="dim", highlight=False, markup=False)
 
 
 def what_to_do(told: ForecastTold) -> str:

@@ -16,6 +16,7 @@ from copriv.owner.owner import study_of
 from copriv.owner.payload import read_stored
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, Amount, Measure
+from copriv.protocol.text import plain
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
 from copriv.report.menu import at_share, kind_name
@@ -110,7 +111,7 @@ def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
     promised = "no budget is declared: spending is noted" if told.epsilon is None else f"ε = {told.epsilon:g}"
     yield words
     rows = [
-        ("owner", told.owner),
+        ("owner", plain(told.owner)),
         ("promised", f"{promised}, δ = {told.delta:g} for any one {told.unit} ({told.adjacency})"),
         ("spent", f"ε = {told.epsilon_spent:.6g} in {many(told.answers, 'answer')}, {_studies(len(told.studies))}"),
     ]

@@ -45,8 +45,8 @@ class CarriedTold(msgspec.Struct):
     @classmethod
     def of(cls, place: str, model: ModelFile, weights: Sequence[float], predicted: float) -> CarriedTold:
         """From the model and its weights."""
-        most = max(model.promised, key=lambda each: (each.epsilon, each.delta))
-        promise = (most.epsilon, most.delta, most.unit, most.adjacency)
+        epsilon, delta = (max(each) for each in zip(*((one.epsilon, one.delta) for one in model.promised), strict=True))
+        promise = (epsilon, delta, model.promised[0].unit, model.promised[0].adjacency)
         return cls(place, len(weights), tuple(weights), predicted, *promise, model.noise == "secure")
 
     def lines(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _SHOWN = {"relative_fitness": "ψ", "predicted": "ψ predicted", "alone_median": "ψ alone", "rule_used": "rule used"}
 _MOST_SHOWN = 60
@@ -55,7 +56,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
         table.add_column(name, justify="right")
     for row in rows[:_MOST_SHOWN]:
         figures = [_in_words(row.get(name)) for name in _SHOWN]
-        table.add_row(*(_in_words(row.get(name)) for name in names), *figures)
+        table.add_row(*(Text(_in_words(row.get(name))) for name in names), *figures)
     if len(rows) > _MOST_SHOWN:
         table.caption = f"and {len(rows) - _MOST_SHOWN:,} more"
     return table
@@ -72,6 +73,6 @@ def show(
 ) -> None:
     """The table, what may be said of it, and where it is kept."""
     console.print(table_of(rows, axes))
-    console.print(statement, highlight=False, soft_wrap=True)
+    console.print(statement, highlight=False, markup=False, soft_wrap=True)
     for path in files:
-        console.print(str(path), highlight=False, soft_wrap=True)
+        console.print(str(path), highlight=False, markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from copriv.protocol.text import plain
+from copriv.protocol.text import plain, quoted
 from copriv.report.figures import Figures, Spending
 from copriv.report.quality_lines import baseline, cells, headings, owners_table
 from copriv.report.report_files import report_lines
@@ -57,7 +57,8 @@ def _everybody(figures: Figures) -> list[Table | str]:
     quality = figures.quality
     if quality is None:
         return []
-    table = Table(title=f"models of {figures.target!r} on everybody's records", title_justify="left")
+    title = Text(f"models of {quoted(figures.target)} on everybody's records")
+    table = Table(title=title, title_justify="left")
     table.add_column("model")
     for heading in headings(quality.joint):
         table.add_column(heading, justify="right")

@@ -89,10 +89,58 @@ def test_no_month_has_promised_more_than_the_mean_says(found, study, tmp_path):
     people = write(found, tmp_path / "3.json", [0.3, 0.0, 0.4], promise=(0.5, 0.0, "person"))
     with pytest.raises(BadInput, match="a mean of both would promise neither"):
         carry_runs(study, [first, people])
-    for keep in (-1.0, 1.5):
-        months_beside(study).write_bytes(msgspec.json.encode(told | {"keep": keep}))
+    for wrong in ({"keep": -1.0}, {"keep": 1.5}, {"window": -1}):
+        months_beside(study).write_bytes(msgspec.json.encode(told | wrong))
         with pytest.raises(BadInput, match="is of format 1, with 3 months"):
             carry_runs(study, [first])
+
+
+@pytest.mark.parametrize(("window", "in_all"), [(1, 1.0), (2, 2.0), (3, 3.0)])
+def test_a_block_loses_what_every_month_that_reads_it_has_promised(table, tmp_path, window, in_all):
+    """Owners that promise the whole lifetime ε in every month lose it in each month of the window."""
+    asked = {"target": "int_rate", "months": 3, "window": window, "features": 2, "rule": "newton"}
+    found = plan(table, Scenario([300] * 2), **asked)
+    study = found.save(tmp_path / "study.toml")
+    more = [write(found, tmp_path / f"{month}.json", [0.1, 0.2, 0.0], promise=(1.0, 0.0)) for month in range(3)]
+    assert carry_runs(study, more).model.file.promised[0].epsilon == in_all
+    assert carry_runs(study, more[:1]).model.file.promised[0].epsilon == 1.0
+    share = found.lifetime.window.epsilon
+    kept = [write(found, tmp_path / f"kept {month}.json", [0.1, 0.2, 0.0], promise=(share, 0.0)) for month in range(3)]
+    assert carry_runs(study, kept).model.file.promised[0].epsilon == 1.0
+
+
+def test_shares_of_gaussian_noise_add_up_as_planned_and_others_one_by_one(table, tmp_path):
+    """Shares of ρ have ε that add up to more than the lifetime's, which they keep all the same."""
+    who = Scenario([300] * 2, epsilon=1.0, delta=1e-6)
+    found = plan(table, who, target="int_rate", months=3, window=2, features=2, rule="newton")
+    share = found.lifetime.window.epsilon
+    assert 2 * share > 1.0
+    study = found.save(tmp_path / "study.toml")
+    files = {}
+    for name, promise in (("kept", (share, 1e-6)), ("more", (0.9, 1e-6)), ("surer", (share, 1e-5))):
+        files[name] = write(found, tmp_path / f"{name}.json", [0.1, 0.2, 0.0], promise=promise)
+    told = {name: carry_runs(study, [place] * 2).model.file.promised[0] for name, place in files.items()}
+    assert (told["kept"].epsilon, told["kept"].delta) == (1.0, 1e-6)
+    assert (told["more"].epsilon, told["more"].delta) == pytest.approx((1.8, 2e-6))
+    assert (told["surer"].epsilon, told["surer"].delta) == pytest.approx((2 * share, 2e-5))
+
+
+def test_what_is_told_of_a_mean_is_no_less_than_of_any_owner(found, study, tmp_path):
+    first = write(found, tmp_path / "1.json", [0.1, 0.2, 0.0], promise=(5.0, 0.0))
+    second = write(found, tmp_path / "2.json", [0.3, 0.0, 0.4], owner="b", promise=(0.5, 1e-6))
+    told = json.loads(call("carry", study, first, second, "--out", tmp_path / "c.json", "--json"))
+    assert (told["epsilon"], told["delta"]) == (5.0, 1e-6)
+
+
+def test_months_that_tell_people_apart_otherwise_are_refused(found, study, tmp_path):
+    """A person by one column may be many by another."""
+    promised, files = (Promised("a", 0.5, 0.0, "person"),), []
+    for column in ("patient", "visit"):
+        terms = msgspec.structs.replace(found.terms, unit="person", person=column, rows_cap=5, weigh="person")
+        files.append(tmp_path / f"{column}.json")
+        write_model(ModelFile((0.1, 0.2, 0.0), terms, found.dictionary, promised, "secure"), files[-1])
+    with pytest.raises(BadInput, match="a mean of both would promise neither"):
+        carry_runs(study, files)
 
 
 def test_one_simulated_month_makes_the_mean_simulated(found, study, tmp_path):

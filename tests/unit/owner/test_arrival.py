@@ -109,10 +109,15 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
         (2**63 + 2**11, float(2**63 + 2**11)),
         ("Jos\u00e9", "Jose\u0301"),
         ("\uff11\uff17", "17"),
+        ("17,0", 17),
+        ("17.", "17"),
+        ("17\u200b", "17"),
+        ("\ufeffanna", "anna\x00"),
+        ("\u200fanna", "anna"),
     ],
 )
 def test_other_programs_write_ids_otherwise_and_nobody_gets_a_second_account(ledger, before, after):
-    """Zeros, exponents and accents are what becomes of ids on their way through another program's file."""
+    """Zeros, exponents, accents and unseen marks are what becomes of ids on their way through other programs."""
     append(ledger, "a", write("a.parquet", [before], 100))
     assert append(ledger, "b", write("b.parquet", [after], 200)).returning == 1
 

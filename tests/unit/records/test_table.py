@@ -164,3 +164,14 @@ def test_columns_named_twice_are_refused_in_every_kind_of_file(tmp_path):
         with pytest.raises(BadTable, match=f"{name} cannot be read") as caught:
             open_table(tmp_path / name)
         assert "twice" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["loans[1]", "loans*", "loans?"])
+@pytest.mark.parametrize(("ending", "write"), [("parquet", "parquet"), ("feather", "ipc"), ("csv", "csv")])
+def test_a_name_is_no_pattern_of_others(tmp_path, name, ending, write):
+    """The ledger is that of the file that was named: no other is read in its place."""
+    for stem, value in ((name, 1), ("loans1", 7)):
+        with (tmp_path / f"{stem}.{ending}").open("wb") as file:
+            getattr(pl.DataFrame({"x": [value]}), f"write_{write}")(file)
+    found = open_table(tmp_path / f"{name}.{ending}").collect()
+    assert found["x"].cast(pl.Int64).to_list() == [1]
