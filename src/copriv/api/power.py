@@ -105,10 +105,14 @@ class Power:
         return f"standard error {self.standard_error:.3g}: {told}"
 
     def _needs(self) -> list[str]:
-        words = {"epsilon": "ε = {:.3g}", "records": "{:,.0f} records of each owner", "owners": "{:,.0f} owners"}
+        words: dict[str, Callable[[float], str]] = {
+            "epsilon": lambda value: f"ε = {value:.3g}",
+            "records": lambda value: f"{many(round(value), 'record')} of each owner",
+            "owners": lambda value: many(round(value), "owner"),
+        }
         return [
             f"for power {self.wanted:g}, all else as it is: "
-            + ("no " + what + " suffices" if value is None else words[what].format(value))
+            + (f"no {what} suffices" if value is None else words[what](value))
             for what, value in (self.needed or {}).items()
         ]
 
