@@ -62,7 +62,7 @@ class MonthsFile(msgspec.Struct, frozen=True):
         """
         if self.delta > 0 and all(each.epsilon <= self.share and each.delta == self.delta for each in promises):
             return self.epsilon, self.delta
-        return round(fsum(each.epsilon for each in promises), 9), fsum(each.delta for each in promises)
+        return fsum(each.epsilon for each in promises), fsum(each.delta for each in promises)
 
 
 def months_beside(study: Path) -> Path:
