@@ -40,7 +40,7 @@ COPRIV = Path(sys.executable).parent / "copriv"
 # A rule of another package, which chooses from a menu and makes answers finer; each owner answers it 36 times.
 OUTSIDE, MENU_RULE, MENU_ANSWERS = HERE.parent / "outside", "nibbling", 36
 OWNERS = 4
-PATIENCE = 900.0
+PATIENCE = 120.0
 
 
 class World:

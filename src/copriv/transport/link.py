@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SECONDS_TO_CONNECT = 5
 _SECONDS_TO_FLUSH = 1
 _SECONDS_TO_HANG_UP = 0.01
+_SECONDS_TO_NOTICE = 0.25
 _PING_SECONDS = 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 _MOST_COMPLAINTS = 8
@@ -104,6 +105,8 @@ class Session:
         try:
             return bytes((await self.client.request(subject, data, timeout=seconds)).data)
         except nats.errors.Error:
+            self.waiting.discard(task)  # we hear of it here, and need not be woken
+            self.notice()
             return None
         except asyncio.CancelledError:
             if self.lost.is_set() and task.uncancel() == 0:
@@ -116,8 +119,15 @@ class Session:
         """Say something; if the link is broken, nobody hears it."""
         import nats.errors
 
-        with contextlib.suppress(nats.errors.Error):
+        try:
             await self.client.publish(subject, data)
+        except nats.errors.Error:
+            self.notice()
+
+    def notice(self) -> None:
+        """Look for ourselves: a client whose last words could not be sent closes without telling anybody."""
+        if self.client.is_closed:
+            self.lose()
 
     def lose(self) -> None:
         """The link is gone; heard of it once, that is enough."""
@@ -165,10 +175,19 @@ async def connect(link: Link, context: ssl.SSLContext) -> AsyncIterator[Session]
     except (OSError, TimeoutError, nats.errors.Error) as problem:
         await _let_go(session.client)
         raise _explain(link, problem, complaints) from problem
+    watch = asyncio.create_task(_watch(session))
     try:
         yield session
     finally:
+        watch.cancel()
         await _let_go(session.client)
+
+
+async def _watch(session: Session) -> None:
+    """See to it that whoever only listens hears of a lost link, too."""
+    while not session.lost.is_set():
+        session.notice()
+        await asyncio.sleep(_SECONDS_TO_NOTICE)
 
 
 async def _let_go(client: Client) -> None:
