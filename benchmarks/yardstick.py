@@ -59,7 +59,7 @@ AIM, PERSONAL_AIM = 0.9, 0.95
 MOST_ROWS = 60_000
 ALL = slice(None)
 # Of public rows, halves and noise; where the plan chooses features, the first one only.
-DRAWS = (0, 1)
+DRAWS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ Five models are judged on the owner's own records, each record by models that we
     own_public   of its own records, with a ridge around the public model
     public       the public model
     joint        the joint model
-    personal     of its own records, with ridges around the joint and the public model, stacked with the others
+    personal     of its own records, with ridges around the joint and the public model, stacked with the others;
+                 one of the others as it is, where that does better by one and a half standard errors
 
 How strong a ridge is, cross-validation says, too: for the records of a fold, the other folds. So nothing is judged on
 what it was fitted to or weighed by. That alone would judge own models too harshly, because they are fitted to a fold
@@ -49,9 +50,12 @@ MOST_RECORDS = 200_000
 STANDARD_ERRORS = 2
 # Few owners gain much, and all of them are asked: of gains that two standard errors show, too many are chance.
 TO_HAVE_PAID = 2.5
+# A personal model that does worse than a plain one by so many standard errors gives way to it.
+TO_GIVE_WAY = 1.5
 WITHOUT: tuple[ModelKind, ...] = ("own", "own_public", "public")
 JOINT: ModelKind = "joint"
-WITH: tuple[ModelKind, ...] = (JOINT, "personal")
+PERSONAL: ModelKind = "personal"
+WITH: tuple[ModelKind, ...] = (JOINT, PERSONAL)
 NAMES: Mapping[ModelKind, str] = {
     "own": "a model of your own records",
     "own_public": "a model of your own records around the public one",
@@ -205,14 +209,34 @@ def cross_validate(sample: Sample, objective: Objective, centres: Centres, folds
         rows = used.rows_of(fold)
         margins_by_all[:, rows] = models @ used.columns[:, rows]
     judged = used.with_columns(margins_by_all)
-    weights = centres.weigh(loss, judged)
+    weights: dict[ModelKind, FloatArray] = centres.weigh(loss, judged)
     apart = [centres.weigh(loss, _take(judged, rest)) for rest, _ in parts]
     margins, losses, whole = {}, {}, {}
     for kind, family in centres.families.items():
         whole[kind] = weights[kind] @ full[family.rows]
         without = [each[kind] @ models[family.rows] for each, models in zip(apart, fitted, strict=True)]
         margins[kind], losses[kind] = _judge(loss, used, whole[kind], without, parts)
+    better = _better_than_personal(losses)
+    if better is not None:
+        margins[PERSONAL], losses[PERSONAL], whole[PERSONAL] = margins[better], losses[better], whole[better]
+        weights[PERSONAL] = centres.as_personal(better, weights[better])
     return CrossValidation(used, margins, losses, weights, len(parts), whole, full[centres.free], loss)
+
+
+def _better_than_personal(losses: Mapping[ModelKind, FloatArray]) -> ModelKind | None:
+    """The best plain model, if the personal one does clearly worse.
+
+    >>> near, far = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.2, 3.1, 4.2])
+    >>> _better_than_personal({"own": near, "joint": far, "personal": far}), _better_than_personal({"own": near})
+    ('own', None)
+    >>> _better_than_personal({"own": far, "joint": near, "personal": near}) is None
+    True
+    """
+    if PERSONAL not in losses:
+        return None
+    plain = [kind for kind in losses if kind != PERSONAL]
+    best = min(plain, key=lambda kind: float(losses[kind].mean()))
+    return best if _difference(losses[PERSONAL], losses[best]).beyond(TO_GIVE_WAY) > 0 else None
 
 
 def summarise(found: CrossValidation, target: Target) -> Comparison:

@@ -3,7 +3,7 @@
 A candidate is a centre and the strength of a ridge around it (`losses.around`); the ends are no ridge at all and the
 centre as it is. A model of a kind is a weighted mean of its candidates, by how well each did on records that it was not
 fitted to: that is steadier than to take the one that happened to do best. A personal model is stacked besides with the
-models of the other kinds (`owner.stacking`).
+models of the other kinds (`owner.stacking`). Outliers count less there (`owner.outliers`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from copriv.losses.optimum import minimise_freely
 from copriv.losses.passes import average_value
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
+from copriv.owner.outliers import tempered
 from copriv.owner.stacking import stack
 from copriv.vectors import FloatArray, IntArray
 
@@ -105,11 +106,13 @@ class Centres:
         """How much each candidate counts in a model of every kind, by margins of records that it was not fitted to.
 
         Ridges count by their likelihood. The personal model is the mean of its ridges, stacked with the other kinds.
+        Where the loss is squared, outliers count less.
 
         Args:
             loss: that of the study.
             judged: the records, with the margin by each candidate as features.
         """
+        judged = tempered(judged) if isinstance(loss, SquaredLoss) else judged
         margins = judged.columns
         losses = np.array([average_value(loss, judged, each) for each in np.eye(len(margins))])
         found = {kind: family.weigh(loss, losses, judged.records) for kind, family in self.families.items()}
@@ -122,6 +125,18 @@ class Centres:
             unit = unit_of(loss, average_value(loss, together, first))
             found["personal"] = stack(loss, together, first, unit) @ mixed
         return found
+
+    def as_personal(self, kind: ModelKind, weights: FloatArray) -> FloatArray:
+        """What the candidates of a personal model count for that is to be a model of another kind.
+
+        >>> around = Centres(np.zeros(1), np.ones(1))
+        >>> found = around.as_personal("joint", np.ones(1))
+        >>> found.size == around.families["personal"].rows.size, found[-1], found.sum()
+        (True, np.float64(1.0), np.float64(1.0))
+        """
+        everything = np.zeros(1 + max(int(family.rows.max()) for family in self.families.values()))
+        everything[self.families[kind].rows] = weights
+        return everything[self.families["personal"].rows]
 
     @property
     def free(self) -> int:
