@@ -198,7 +198,7 @@ def plan(public: Table, scenario: Scenario, *, target: str | None = None, **sett
     known = read_public(public, target, settled, scenario)
     lifetime = _lifetime(known, scenario, settings)
     scenario = scenario if lifetime is None else lifetime.study
-    candidates = rank(known.outline(scenario))
+    candidates = rank(known.outline(scenario), with_pure=lifetime is None)
     summary = known.summary()
     terms = _terms(known, scenario, candidates[0], settings, public)
     if summary is not None:
@@ -218,7 +218,7 @@ def _lifetime(known: PublicStudy, scenario: Scenario, settings: StudySettings) -
         return None
 
     def predict(asked: Scenario) -> float:
-        return glance(known.outline(asked)).relative_fitness
+        return glance(known.outline(asked), with_pure=False).relative_fitness
 
     window, keep = settings.get("window"), settings.get("keep", 1.0)
     return plan_months(predict, known.evidence.view.public_model, scenario, settings["months"], window, keep)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from copriv.errors import LedgerRefusal
 from copriv.owner.entries import OPEN, Block, Expired, Renewed
 from copriv.owner.ledger_refusals import other_unit
-from copriv.privacy.guarantee import Amount, Measure
+from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 FIRST = "first"
 
@@ -54,8 +54,25 @@ class BlockAccount:
 
     def account(self, measure: Measure, budgets: Mapping[Measure, int]) -> Account:
         """What it has spent in one currency of what it may; `budgets` are those of the ledger."""
-        own = 0 if self.renewed is None else self.renewed.budgets.get(measure, 0)
-        return Account(Amount(max(budgets[measure], own), measure), self.spent.get(measure, 0))
+        renewal = self.renewal(budgets)
+        allowed = budgets[measure] if renewal is None else renewal.budgets.get(measure, 0)
+        return Account(Amount(allowed, measure), self.spent.get(measure, 0))
+
+    def renewal(self, budgets: Mapping[Measure, int]) -> Renewed | None:
+        """The renewal that counts instead of the ledger's budgets; None if these are at least as large in everything.
+
+        Budgets of several currencies are one promise: the larger of each would be more than anybody has signed.
+
+        >>> mine = BlockAccount(renewed=Renewed("first", 3, 0.0, {"epsilon": 2, "rho": 5}, "me", "new consent"))
+        >>> [mine.account(each, {"epsilon": 4, "rho": 1}).budget.nano for each in ("epsilon", "rho")]
+        [2, 5]
+        >>> [mine.account(each, {"epsilon": 4, "rho": 5}).budget.nano for each in ("epsilon", "rho")]
+        [4, 5]
+        """
+        mine = self.renewed
+        if mine is None or all(budgets.get(measure, 0) >= allowed for measure, allowed in mine.budgets.items()):
+            return None
+        return mine
 
     def paying(self, price: Amount) -> BlockAccount:
         """After one more charge."""
@@ -179,24 +196,33 @@ def altered_people(people: Mapping[bytes, str], blocks: Blocks) -> str | None:
 def missing_budget(blocks: Blocks, budgets: Mapping[Measure, int]) -> tuple[str, Measure] | None:
     """A block that has spent more than these budgets allow, if there is one."""
     for name, block in blocks.items():
+        renewal = block.renewal(budgets)
+        allowed = budgets if renewal is None else renewal.budgets
         for measure, spent in block.spent.items():
-            if spent > max(
-                budgets.get(measure, 0), 0 if block.renewed is None else block.renewed.budgets.get(measure, 0)
-            ):
+            if spent > allowed.get(measure, 0):
                 return name, measure
     return None
 
 
-def require_budgets(blocks: Blocks, budgets: Mapping[Measure, int], epsilon: float) -> None:
-    """Refuse budgets below what a block has spent."""
+def require_epoch(blocks: Blocks, budgets: Mapping[Measure, int], guarantee: Guarantee) -> None:
+    """Refuse budgets below what a block has spent, and another δ than that of a renewed budget that still counts."""
     found = missing_budget(blocks, budgets)
     if found is not None:
         name, measure = found
+        spent = Amount(blocks[name].spent[measure], measure).words
         raise LedgerRefusal(
-            f"epsilon = {epsilon:g} is less than what is spent: {Amount(blocks[name].spent[measure], measure).words}",
+            f"epsilon = {guarantee.epsilon:g} is less than what is spent: {spent}",
             remedy="what has been said cannot be taken back; choose a larger epsilon",
-            value=epsilon,
+            value=guarantee.epsilon,
         )
+    for name, block in blocks.items():
+        renewal = block.renewal(budgets)
+        if renewal is not None and renewal.delta != guarantee.delta:
+            raise LedgerRefusal(
+                f"the block {name!r} was renewed to more, with delta = {renewal.delta:g} and not {guarantee.delta:g}",
+                remedy=f"keep delta = {renewal.delta:g}, or choose an epsilon that covers what was renewed",
+                value=guarantee.delta,
+            )
 
 
 def require_counted(blocks: Blocks, owner: str, unit: str, person: str) -> None:

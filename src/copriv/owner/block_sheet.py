@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from copriv.owner.block_accounts import BlockAccount
-from copriv.owner.entries import Block, Renewed
+from copriv.owner.entries import Block
 from copriv.owner.ledger_opening import total_epsilon
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.reading import narrowed
@@ -60,12 +60,13 @@ def _shown(state: LedgerState, block: BlockAccount, arrival: Block) -> BlockShow
         block=plain(arrival.name),
         units=arrival.units,
         unit=unit,
-        epsilon=_promised(state, block.renewed) if declared else None,
+        epsilon=_promised(state, block) if declared else None,
         spent=spent,
         renewed="" if block.renewed is None else f"{plain(block.renewed.signed_off_by)}: {plain(block.renewed.why)}",
         expired=plain(block.expired),
     )
 
 
-def _promised(state: LedgerState, renewed: Renewed | None) -> float:
-    return max(state.guarantee.nano_epsilon, 0 if renewed is None else renewed.nano_epsilon) / NANO
+def _promised(state: LedgerState, block: BlockAccount) -> float:
+    renewal = block.renewal(state.budgets)
+    return (state.guarantee.nano_epsilon if renewal is None else renewal.nano_epsilon) / NANO

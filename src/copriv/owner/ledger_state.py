@@ -25,8 +25,8 @@ from copriv.owner.block_accounts import (
     missing_budget,
     require_arrival,
     require_block,
-    require_budgets,
     require_counted,
+    require_epoch,
     require_in_use,
     require_policy,
     require_unnamed,
@@ -226,7 +226,7 @@ class LedgerState:
     ) -> Entry:
         """The entry that changes the guarantee; no account falls below what it has spent, and none is lost."""
         refusals.require_signature(signed_off_by)
-        require_budgets(self.blocks, budgets, guarantee.epsilon)
+        require_epoch(self.blocks, budgets, guarantee)
         return self.next_entry(Epoch(guarantee.nano_epsilon, guarantee.delta, dict(budgets), signed_off_by), at)
 
     def open_version(self, dataset: str, signed_off_by: str, at: str = "") -> Entry:

@@ -82,6 +82,17 @@ def require_people_known(state: LedgerState, dataset: str) -> None:
         )
 
 
+def require_none_expired(state: LedgerState) -> None:
+    """Refuse to read a whole file where a block has expired: whoever is in the file may have arrived in that one."""
+    for name, block in state.blocks.items():
+        if block.expired:
+            raise LedgerRefusal(
+                f"the block {name!r} has expired ({block.expired}), and a training charges every block there is",
+                remedy="have the other blocks read by a study over the network: copriv owner join --block NAME",
+                value=name,
+            )
+
+
 def narrowed(state: LedgerState, blocks: tuple[str, ...]) -> LedgerState:
     """A state as far as some blocks are concerned; all of it if none is named."""
     if not blocks:

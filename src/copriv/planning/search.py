@@ -1,7 +1,8 @@
 """THE search: from public rows, owners' sizes and promises to ranked candidates.
 
 `forecast`, `plan`, `verdict` and `train` all read from it, so what one says the others say. Where δ > 0 is allowed, the
-stronger promise without it is thought of too: a single answer may be cheaper so.
+stronger promise without it is thought of too: a single answer may be cheaper so. Not where several studies share a
+promise that was divided for Gaussian noise (`with_pure=False`): pure promises add up to more.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from copriv.rules.registry import resolve
 RULES = ("newton", "statistics", "averaged", "paper")
 
 
-def rank(outline: Outline) -> tuple[Candidate, ...]:
+def rank(outline: Outline, *, with_pure: bool = True) -> tuple[Candidate, ...]:
     """Every rule that loss, public rows and what is settled allow, the least expected ψ first.
 
     A rule that is outclassed is never the first.
     """
-    found = _expected(outline, skip=False)
+    found = _expected(outline, skip=False, with_pure=with_pure)
     return tuple(_completed(outline, candidate) for candidate in _ordered(found))
 
 
@@ -38,9 +39,9 @@ def choose(outline: Outline) -> Candidate:
     return _completed(outline, _ordered(_expected(outline, skip=True))[0])
 
 
-def glance(outline: Outline) -> Candidate:
+def glance(outline: Outline, *, with_pure: bool = True) -> Candidate:
     """The first of `rank` without its standard error, for whoever looks at many scenarios."""
-    return _ordered(_expected(outline, skip=True))[0]
+    return _ordered(_expected(outline, skip=True, with_pure=with_pure))[0]
 
 
 def first_look(outline: Outline) -> Candidate | None:
@@ -53,11 +54,11 @@ def first_look(outline: Outline) -> Candidate | None:
     return _ordered(_work_out([(kind, rule) for rule in quick for kind in _kinds(outline)]))[0] if quick else None
 
 
-def _expected(outline: Outline, *, skip: bool) -> list[Candidate]:
+def _expected(outline: Outline, *, skip: bool, with_pure: bool = True) -> list[Candidate]:
     """Every rule under every promise, without standard errors; under agreed terms there is one."""
     if outline.agreed is not None:
         return [_forecast(outline, settle_terms(outline, outline.agreed))]
-    kinds = _kinds(outline)
+    kinds = _kinds(outline) if with_pure else [outline]
     rules, slow = _rules(outline), screened(outline)
     quick = [(kind, rule) for rule in rules if rule not in slow for kind in kinds]
     found = _work_out(quick)

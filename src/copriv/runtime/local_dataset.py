@@ -29,7 +29,7 @@ from copriv.owner.declaration import (
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin_open, fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState, open_state
-from copriv.owner.reading import block_of_file, narrowed, require_people_known
+from copriv.owner.reading import block_of_file, narrowed, require_none_expired, require_people_known
 from copriv.owner.registry import Found, Registry
 from copriv.owner.split import Split
 from copriv.owner.sqlite_ledger import SqliteLedger
@@ -218,6 +218,7 @@ def _require_room(payment: Payment, book: LedgerState) -> Declaration | None:
     book.require_unit(*unit)
     require_counted(book.blocks, book.owner, *unit)
     require_people_known(book, payment.records)
+    require_none_expired(book)
     if request.budget is not None:
         require_within(book, payment.price, Guarantee.of(request.budget, request.delta))
     declared = _declaration(payment, book)

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+import copriv.api.plan as planned
 from copriv.api.model import Model
 from copriv.api.plan import plan
 from copriv.errors import BadInput
 from copriv.planning.scenario import Scenario
+from copriv.planning.search import rank
+from copriv.privacy.accounting import allowed_rho, pld_epsilon
+from copriv.privacy.guarantee import Guarantee
 from copriv.records import lending_like
 from copriv.report.lifetime import lifetime_as_dict, show_lifetime
 from copriv.report.model_file import ModelFile, Promised
@@ -56,3 +60,20 @@ def test_other_models_are_refused(found):
         other.carry([model(other, [0.1] * 4)])
     with pytest.raises(BadInput, match="window without months"):
         plan(table, Scenario([300] * 2), target="int_rate", window=2, features=2, rule="newton")
+
+
+def test_months_that_share_a_promise_with_delta_have_no_pure_noise(monkeypatch):
+    """A month's ε is the share of Gaussian noise in the lifetime's; pure ε of as much would add up to more."""
+    table = lending_like.generate(400, np.random.default_rng(0))
+    who = Scenario([250], 1.0, delta=1e-6)
+
+    def total():
+        found = plan(table, who, target="int_rate", months=3, window=3, features=2, rule="newton")
+        if found.terms.delta == 0:
+            return 3 * found.terms.epsilon
+        share = allowed_rho(Guarantee.of(found.terms.epsilon, found.terms.delta), "pld")
+        return pld_epsilon(3 * share, 1e-6)
+
+    assert total() <= 1.0
+    monkeypatch.setattr(planned, "rank", lambda outline, **_with_pure: rank(outline))
+    assert total() > 1.5

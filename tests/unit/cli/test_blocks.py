@@ -151,3 +151,13 @@ def test_people_who_have_no_account_are_not_read(clinic):
     with closing(SqliteLedger(Path("bank.sqlite"))) as ledger:
         assert not ledger.state().studies
     assert "error" not in clinic("feb.parquet", "--person", "who", more=("--out", "run"))
+
+
+def test_a_training_says_that_a_block_has_expired(clinic, copriv):
+    """People of it may be in every file, and no training can leave it out."""
+    assert "error" not in clinic("feb.parquet", "--person", "who", more=("--out", "run", "--epsilon", 0.1))
+    signed = ("--block", "first", "--why", "kept long enough", "--signed-off-by", "me")
+    assert copriv("ledger", "expire", "bank.sqlite", *signed).code == 0
+    said = clinic("feb.parquet", "--person", "who", more=("--out", "again", "--epsilon", 0.1))
+    assert "'first' has expired (kept long enough), and a training charges every block" in " ".join(said.split())
+    assert "copriv owner join --block NAME" in " ".join(said.split())

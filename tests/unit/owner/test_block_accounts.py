@@ -212,3 +212,44 @@ def test_every_kind_of_question_is_paid_by_the_blocks_of_its_study(ledger):
     for number, account in enumerate(("ab12", "ab12:loss", "ab12:validation")):
         charge(ledger, f"q{number}", 10, account)
     assert spent(ledger) == {"2026-01": 0, "2026-02": 30}
+
+
+TWO = Opening("1d" * 32, SALT, "bank", keyed(SALT, "d" * 64), 100, 1e-6, "zcdp", {"epsilon": 50, "rho": 40})
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A ledger of two currencies, whose block was renewed to more of both."""
+    with closing(SqliteLedger.create(tmp_path / "two.sqlite", TWO)) as made:
+        made.open_block(block("a", "d"))
+        made.change_block(Renewed("a", 150, 1e-6, {"epsilon": 80, "rho": 60}, "A. Nother", "people have agreed again"))
+        yield made
+
+
+def allowed(ledger):
+    state = ledger.state()
+    return {each: state.blocks["a"].account(each, state.budgets).budget.nano for each in ("epsilon", "rho")}
+
+
+def test_budgets_of_two_currencies_are_one_promise(two):
+    """The larger of each currency would allow 200 and 60, which nobody has signed."""
+    assert allowed(two) == {"epsilon": 80, "rho": 60}
+    two.open_epoch(Guarantee(220, 1e-6), {"epsilon": 200, "rho": 1}, "A. Nother")
+    assert allowed(two) == {"epsilon": 80, "rho": 60}
+    two.open_epoch(Guarantee(400, 1e-6), {"epsilon": 200, "rho": 60}, "A. Nother")
+    assert allowed(two) == {"epsilon": 200, "rho": 60}
+
+
+def test_what_was_spent_of_one_promise_cannot_be_spent_again_of_another(two):
+    two.open_epoch(Guarantee(400, 1e-6), {"epsilon": 200, "rho": 60}, "A. Nother")
+    two.enroll(Enrolled("s", "s", "learner", "A. Nother", blocks=("a",)))
+    two.reserve("q", "?", price(190), "s", price(1000))
+    with pytest.raises(LedgerRefusal, match="less than what is spent"):
+        two.open_epoch(Guarantee(195, 1e-6), {"epsilon": 195, "rho": 1}, "A. Nother")
+
+
+def test_a_renewed_block_keeps_its_delta(two):
+    with pytest.raises(LedgerRefusal, match="'a' was renewed to more, with delta = 1e-06 and not 1e-12"):
+        two.open_epoch(Guarantee(220, 1e-12), {"epsilon": 50, "rho": 20}, "A. Nother")
+    two.open_epoch(Guarantee(400, 1e-12), {"epsilon": 80, "rho": 60}, "A. Nother")
+    assert allowed(two) == {"epsilon": 80, "rho": 60}
