@@ -17,6 +17,8 @@ _SCIENTIFIC = r"^[+-]?[0-9](?:\.[0-9]+)?[eE]\+?[0-9]{1,2}$"
 _WHOLE = r"^([+-]?\d+)(?:\.0*|,0{1,2})$"
 # Joiners, marks of direction, marks at a file's beginning, and what fills up fields of a fixed width.
 _UNSEEN = r"[\p{Cf}\x00]"
+# What stands for bytes that are no letters in the encoding that a file was read in.
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 _IN_GROUPS = r"^[+-]?\d{1,3}(?:[.,]\d{3})+$"
 # From here on, whole numbers of a type with a floating point stand for their neighbours, too.
 _BITS, _BITS_OF_SHORTER = 53, {pl.Float32: 24, pl.Float16: 11}
@@ -60,7 +62,7 @@ def read_ids(values: pl.Series) -> pl.Series:
 
 
 def require_kept(table: pl.LazyFrame, name: str, of: str = "the table") -> None:
-    """Refuse ids that have lost digits: another file that has them all would be of other people.
+    """Refuse ids that have lost digits or letters: another file that has them all would be of other people.
 
     Args:
         table: with the column.
@@ -78,6 +80,14 @@ def require_kept(table: pl.LazyFrame, name: str, of: str = "the table") -> None:
             "their digits: people would be taken for others",
             remedy="write ids as whole numbers or as text, from where they have all digits; many programs make doubles "
             "of a column that lacks one",
+            value=name,
+        )
+    if not dtype.is_numeric() and collect(table.select(text(name, dtype).str.contains(_UNKNOWN).any())).item():
+        raise BadTable(
+            f"the column {name!r} of {of} has ids with letters that could not be read ({_UNKNOWN}): people would be "
+            "taken for others",
+            remedy="say how the file is written: --encoding latin-1 or cp1252; if it is the file that a ledger was "
+            "opened for, append it so as --block first",
             value=name,
         )
 

@@ -245,6 +245,12 @@ def test_ids_that_a_floating_point_cannot_hold_are_refused_wherever_people_are_r
         person_periods(table.lazy(), "months", "died", [3], Naming("who", "march"))
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+def test_ids_with_letters_that_were_not_read_are_refused(kind):
+    with pytest.raises(BadTable, match=r"'who' of the table has ids with letters that could not be read.*--encoding"):
+        read_codes(pl.Series("who", ["Anna", "M\ufffdller", None], dtype=kind), {})
+
+
 @pytest.mark.parametrize(
     "ids",
     [
