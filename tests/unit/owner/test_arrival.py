@@ -165,6 +165,38 @@ def test_names_are_plain(ledger, name):
         append(ledger, name, write("a.parquet", ["q1"], 100))
 
 
+def _narrow(name, people, start, *lacking):
+    table = pl.read_parquet(write("whole.parquet", people, start)).drop(lacking).with_columns(more=1)
+    table.write_parquet(name)
+    return Path(name).absolute()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("person", ["who", ""])
+def test_a_file_without_columns_of_the_first_block_is_refused_before_anything_is_written(ledger, earlier, person):
+    """Somebody of the first block returns in it: every study of that block would lack a column, for good."""
+    if earlier:
+        append(ledger, "a", write("a.parquet", ["q1"], 100), person=person)
+        append(ledger, "first", Path("first.parquet").rename("elsewhere.parquet").absolute(), person=person)
+    narrow, before = _narrow("narrow.parquet", ["p1", "r1"], 200, "x", "y"), state_of(ledger)
+    with pytest.raises(BadInput, match=r"lacks columns of the block 'first': 'x', 'y';.*empty where nothing is known"):
+        append(ledger, "narrow", narrow, person=person)
+    assert state_of(ledger) == before
+    with Registry() as registry:
+        assert registry.lookup(narrow).dataset is None
+    told = append(ledger, "narrow", _narrow("narrow.parquet", ["p1", "r1"], 200), person=person)
+    assert told.units == (1 if person else 2), "columns that are more do no harm"
+    assert rows_read(ledger, "first", until="narrow").count("p1") == (3 if person else 2)
+
+
+def test_a_block_that_has_arrived_may_lie_elsewhere_whatever_it_lacks(ledger, monkeypatch):
+    narrow = _narrow("narrow.parquet", ["p1", "r1"], 200, "x")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_require_columns", lambda *_given: None)
+        append(ledger, "narrow", narrow)
+    assert append(ledger, "narrow", narrow.rename("moved.parquet").absolute()).returning == 1
+
+
 def test_a_name_or_a_file_is_there_once(ledger):
     first = write("a.parquet", ["q1", "q2", "q3"], 100)
     append(ledger, "a", first)
