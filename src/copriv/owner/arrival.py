@@ -175,8 +175,13 @@ def _require_new(registry: Registry, dataset: Dataset, found: Found, arrival: Ar
         require_apart(found, dataset if arrival.person else None, remedy)
     split = split_rows(registry.rows_of(found), np.empty(0, dtype=np.int64), "--public FILE")
     check_split(registry, Settled(found, dataset, arrival.unrelated, arrival.by), split)
-    if is_known(state.blocks, arrival.name):
+    if is_known(state.blocks, arrival.name) or _has_file(registry, dataset, arrival.name):
         raise _refused(found, f"is another file than that of the block {arrival.name!r}", "choose another --block")
+
+
+def _has_file(registry: Registry, dataset: Dataset, name: str) -> bool:
+    """Whether a file is known as the block, which the ledger may not know yet: no other goes on under its name."""
+    return any(file.dataset == dataset.id and registry.block_of(file) == name for file in registry.known_files())
 
 
 def _require_recognised(found: Found, dataset: Dataset, arrival: Arrival, returning: float) -> None:

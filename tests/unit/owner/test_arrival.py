@@ -233,6 +233,26 @@ def test_killed_between_two_steps_the_file_belongs_to_its_dataset_and_the_comman
     assert (told.units, told.returning, list(told.state.blocks)) == (2, 1, ["first", "a"])
 
 
+def test_killed_before_the_ledger_knows_it_a_block_keeps_its_name(ledger, monkeypatch):
+    """Were the name given to another file, this one would fit under none: it is known, as another block."""
+    data, other = write("a.parquet", ["q1", "p1"], 100), write("b.parquet", ["r1", "r2", "r3"], 200)
+    with monkeypatch.context() as patch:
+        _kill(patch, SqliteLedger, "open_block", 1)
+        with pytest.raises(KeyboardInterrupt):
+            append(ledger, "a", data)
+    with pytest.raises(BadInput, match=r"b\.parquet is another file than that of the block 'a'.*another --block"):
+        append(ledger, "a", other)
+    assert list(state_of(ledger).blocks) == ["first"]
+    assert append(ledger, "b", other).units == 3
+    assert append(ledger, "a", data).units == 1
+
+
+def test_names_of_another_ledger_are_free(ledger, tmp_path):
+    append(ledger, "a", write("a.parquet", ["q1"], 100))
+    other = ledger_of(tmp_path, "other", [f"s{number}" for number in range(20)], 500)
+    assert append(other, "a", write("b.parquet", ["r1"], 900)).units == 1
+
+
 def _kill(patch, kind, name, after):
     """The call of that name ends everything, after so many that go well."""
     real, calls = getattr(kind, name), []
