@@ -25,10 +25,13 @@ def write(name, people, start=0):
     return Path(name).absolute()
 
 
-def ledger_of(folder):
+TWENTY = tuple(f"p{number}" for number in range(20))
+
+
+def ledger_of(folder, name="clinic", people=TWENTY, start=0):
     """A ledger for people, with one file of twenty of them."""
-    place = folder / "clinic.sqlite"
-    data = write("first.parquet", [f"p{number}" for number in range(20)] * 2)
+    place = folder / f"{name}.sqlite"
+    data = write("first.parquet" if name == "clinic" else f"{name}.parquet", [*people] * 2, start)
     promise = Guarantee.of("1")
     make_ledger(
         NewLedger(

@@ -32,7 +32,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records.block_files import BlockFile, people_in
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.hazard import RECORD, numbered_from_zero
-from copriv.records.table import count_rows, open_table
+from copriv.records.table import count_rows, has_header, open_table
 
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,39}")
 
@@ -97,6 +97,7 @@ def append_block(
         with registry.exclusive():
             found, state = registry.look_again(seen), ledger.state()
             _require_new(registry, dataset, found, arrival, state)
+            _require_columns(registry, dataset, state, arrival)
             former = set[bytes]()
             if not named(state.blocks):
                 opening = arrival if arrival.name == FIRST else _first(registry, dataset, state, arrival)
@@ -174,8 +175,13 @@ def _require_new(registry: Registry, dataset: Dataset, found: Found, arrival: Ar
         require_apart(found, dataset if arrival.person else None, remedy)
     split = split_rows(registry.rows_of(found), np.empty(0, dtype=np.int64), "--public FILE")
     check_split(registry, Settled(found, dataset, arrival.unrelated, arrival.by), split)
-    if is_known(state.blocks, arrival.name):
+    if is_known(state.blocks, arrival.name) or _has_file(registry, dataset, arrival.name):
         raise _refused(found, f"is another file than that of the block {arrival.name!r}", "choose another --block")
+
+
+def _has_file(registry: Registry, dataset: Dataset, name: str) -> bool:
+    """Whether a file is known as the block, which the ledger may not know yet: no other goes on under its name."""
+    return any(file.dataset == dataset.id and registry.block_of(file) == name for file in registry.known_files())
 
 
 def _require_recognised(found: Found, dataset: Dataset, arrival: Arrival, returning: float) -> None:
@@ -190,11 +196,44 @@ def _require_recognised(found: Found, dataset: Dataset, arrival: Arrival, return
         )
 
 
+def _require_columns(registry: Registry, dataset: Dataset, state: LedgerState, arrival: Arrival) -> None:
+    """Refuse a file that lacks columns of the first block: where somebody returns in it, both are read together."""
+    if arrival.name == FIRST or is_known(state.blocks, arrival.name):
+        return
+    place = _first_place(registry, dataset, state)
+    if place is None or not (has_header(place) and has_header(arrival.data)):
+        return
+    first, here = _columns(registry, replace(arrival, data=place, form=PLAIN)), _columns(registry, arrival)
+    missing = [name for name in first if name not in here]
+    if missing:
+        raise BadInput(
+            f"{arrival.data} lacks columns of the block {FIRST!r}: {', '.join(map(repr, missing))}; no study could "
+            "read both",
+            remedy="write the file with them, empty where nothing is known",
+            value=missing,
+        )
+
+
+def _columns(registry: Registry, arrival: Arrival) -> list[str]:
+    said = _as_said(registry, arrival)
+    return open_table(said.data, said.form).collect_schema().names()
+
+
+def _first_place(registry: Registry, dataset: Dataset, state: LedgerState) -> Path | None:
+    """Where the records are that the ledger was opened for; None if they are not where they were."""
+    first = state.blocks[FIRST].arrival
+    known = [file.path for file in registry.known_files() if file.dataset == dataset.id]
+    for place in known if first is None else [Path(first.path)]:
+        if place.exists() and keyed(state.salt, fingerprint_of_file(place)) == state.dataset:
+            return place
+    return None
+
+
 def _first(registry: Registry, dataset: Dataset, state: LedgerState, arrival: Arrival) -> Arrival:
     """The records that the ledger was opened for, as the first block; they keep what they have spent."""
-    for file in registry.known_files():
-        if file.dataset == dataset.id and file.path.exists() and state.is_for(fingerprint_of_file(file.path)):
-            return _as_said(registry, replace(arrival, name=FIRST, data=file.path, form=PLAIN))
+    place = _first_place(registry, dataset, state)
+    if place is not None:
+        return _as_said(registry, replace(arrival, name=FIRST, data=place, form=PLAIN))
     raise BadInput(
         f"the file that the ledger of {dataset.name!r} was opened for is not where it was",
         remedy="put it back: its people keep their account, so it has to be read",

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from copriv.records.file_format import PLAIN, FileFormat
-from copriv.records.person_id import NOBODY, person_id
+from copriv.records.person_id import NOBODY, person_id, require_kept
 from copriv.records.table import Note, open_tables, read_batches, require_columns
 
 Tell = Callable[[int, int], None]
@@ -57,10 +57,15 @@ def open_block_files(
 
 
 def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> tuple[list[str], int]:
-    """The ids of all people of a file, each once, in the order of their first rows; and how many rows name nobody."""
+    """The ids of all people of a file, each once, in the order of their first rows; and how many rows name nobody.
+
+    Raises:
+        BadTable: the file has no such column, or ids in it are not those that people had.
+    """
     tables = open_tables(file.path, file.form, names=[file.person])
     for table in tables:
         require_columns(table, [file.person])
+        require_kept(table, file.person, file.path.name)
     named: dict[str, None] = {}
     nobody = 0
     for batch in _batches(tables, file.person, tell):

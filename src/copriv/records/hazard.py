@@ -19,7 +19,7 @@ import polars as pl
 
 from copriv.errors import BadInput
 from copriv.records.column import number
-from copriv.records.person_id import NOBODY, person_id
+from copriv.records.person_id import NOBODY, person_id, require_kept
 from copriv.records.table import require_columns
 
 RECORD, PERIOD = "record", "period"
@@ -120,6 +120,8 @@ def person_periods(
     schema = table.collect_schema()
     person = [naming.person] if naming.person else []
     require_columns(table, [time, event, *person])
+    for name in person:
+        require_kept(table, name)
     for name in {RECORD, PERIOD} & set(schema.names()) - {time, event, naming.person}:
         raise BadInput(f"the table has a column {name!r} already", remedy="rename it or leave it out", value=name)
     lived, came = number(time, schema[time]), number(event, schema[event])

@@ -81,11 +81,13 @@ def joined(told: Agreement) -> str:
 
 
 def appended(told: BlockAppended) -> str:
-    """A block has arrived."""
+    """A block has arrived, or is where it says now."""
     many = "people" if told.unit == "person" else "records"
+    arrived = f"has arrived: {told.units:,} new {many} with an unspent account"
+    known = f"was there: {told.units:,} {many} with an account from which something was spent"
     back = f"; {told.returning:,} who were known keep their blocks" if told.returning else ""
     return (
-        f"{told.block} has arrived: {told.units:,} new {many} with an unspent account{back}\n"
+        f"{told.block} {known if told.charged else arrived}{back}\n"
         f"the numbers of new {many} are public: {', '.join(f'{name} {n:,}' for name, n in told.blocks.items())}\n"
         "next: copriv owner join INVITATION --data FILE reads every block that can pay"
     )

@@ -32,6 +32,7 @@ class BlockAppended(msgspec.Struct):
         units: how many are new. Every learner may know this number.
         returning: how many people were known before and keep their blocks; it stays at home.
         blocks: all blocks, in the order of arrival, with their numbers of units.
+        charged: whether something was spent from its account before: it was there already.
     """
 
     ledger: str
@@ -40,6 +41,7 @@ class BlockAppended(msgspec.Struct):
     units: int
     returning: int
     blocks: dict[str, int]
+    charged: bool
 
 
 def append_records(
@@ -62,7 +64,8 @@ def append_records(
         told = append_block(registry, place, replace(arrival, person=column), counting(tell, "reading the new records"))
     units = {name: block.arrival.units for name, block in told.state.blocks.items() if block.arrival is not None}
     unit = "person" if column else "record"
-    return BlockAppended(str(place), told.block, unit, told.units, told.returning, units)
+    charged = any(told.state.blocks[told.block].spent.values())
+    return BlockAppended(str(place), told.block, unit, told.units, told.returning, units, charged)
 
 
 def renew_block(ledger: Path, block: str, epsilon: str, by: str, why: str) -> LedgerState:

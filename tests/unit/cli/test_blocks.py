@@ -111,6 +111,20 @@ def test_policies_are_signed_and_shown(told):
     )
 
 
+def test_what_is_appended_again_is_told_with_what_was_spent(told):
+    february = ("owner", "append", "feb.parquet", "--block", "2026-02", "--folder", "one")
+    assert "2026-02 has arrived: 150 new records with an unspent account" in told.copriv(*february).out
+    again = told.copriv("owner", "append", "first.parquet", "--block", "first", "--folder", "one").out
+    assert "first was there: 200 records with an account from which something was spent" in again
+    assert "unspent" not in again
+    assert told(*february)["charged"] is False
+    _study(told.copriv, "two", 0.6)
+    told("owner", "join", "two.invitation", "--data", "first.parquet", "--folder", "two", "--yes")
+    _spend("two", 500_000_000)
+    assert told(*february)["charged"] is True
+    assert "unspent" not in told.copriv(*february).out
+
+
 def test_known_rows_are_refused(told):
     assert "known as a part of these records" in told.fails(
         "owner", "append", "first.parquet", "--block", "again", "--folder", "one"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from tests.arriving_blocks import PRICE, append, ledger_of, rows_read, state_of, write
 
-from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
+from copriv.errors import BadInput, BadTable, CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner import arrival as module
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.entries import Enrolled, Expired
@@ -57,8 +57,8 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     pl.DataFrame({"who": [17.0, 18.0, 19.0], "x": [7.1, 7.2, 7.3], "y": [1, 2, 3]}).write_csv("b.csv")
     told = append(ledger, "b", Path("b.csv").absolute())
     assert (told.units, told.returning) == (1, 2)
-    card = 40_001_234_123_412_352
-    append(ledger, "c", write("c.parquet", [card, card + 8], 200))
+    card = 2**53 - 1
+    append(ledger, "c", write("c.parquet", [card, card - 1], 200))
     told = append(ledger, "d", write("d.parquet", [float(card), None], 300))
     assert (told.units, told.returning) == (1, 1)
 
@@ -68,8 +68,8 @@ def test_ids_are_the_same_person_however_they_are_written(ledger):
     [
         ("0017", 17),
         ("+17", "17"),
-        (40_001_234_123_412_352, "4.000123412341235e+16"),
-        (2**63 + 2**11, float(2**63 + 2**11)),
+        (4_000_123_412_341_235, "4.000123412341235e+15"),
+        (2**63 + 2**11, str(2**63 + 2**11)),
         ("Jos\u00e9", "Jose\u0301"),
         ("\uff11\uff17", "17"),
         ("17,0", 17),
@@ -83,6 +83,32 @@ def test_other_programs_write_ids_otherwise_and_nobody_gets_a_second_account(led
     """Zeros, exponents, accents and unseen marks are what becomes of ids on their way through other programs."""
     append(ledger, "a", write("a.parquet", [before], 100))
     assert append(ledger, "b", write("b.parquet", [after], 200)).returning == 1
+
+
+@pytest.mark.parametrize(
+    ("card", "kind", "size", "suffix"),
+    [
+        (7_340_000_000_000_000_123, pl.Float64, 53, "parquet"),
+        (7_340_000_000_000_000_123, pl.Float64, 53, "csv"),
+        (123_456_789, pl.Float32, 24, "parquet"),
+    ],
+)
+def test_ids_that_have_lost_digits_are_refused(ledger, monkeypatch, card, kind, size, suffix):
+    """A table with one id missing keeps all others as doubles: 7340000000000000123 is 7.34e+18 then."""
+    append(ledger, "whole", write("whole.parquet", [card, card + 1], 100))
+    cards = pl.DataFrame({"who": [card, card + 1, None], "x": [7.1, 7.2, 7.3], "y": [1, 2, 3]})
+    lossy, table = Path(f"lossy.{suffix}").absolute(), cards.with_columns(pl.col("who").cast(kind))
+    (table.write_parquet if suffix == "parquet" else table.write_csv)(lossy)
+    before = state_of(ledger)
+    match = rf"'who' of lossy.{suffix} has ids beyond 2\^{size} as floating-point.*whole numbers or as text"
+    with pytest.raises(BadTable, match=match) as refused:
+        append(ledger, "lossy", lossy)
+    assert str(card)[:3] not in str(refused.value), "an id is no part of an error"
+    with Registry() as registry:
+        assert registry.lookup(lossy).dataset is None
+    assert state_of(ledger) == before
+    monkeypatch.setattr("copriv.records.block_files.require_kept", lambda *_given: None)
+    assert append(ledger, "lossy", lossy, unrelated=True).returning == 0  # the twin: everybody has a second account
 
 
 def test_whoever_was_taken_out_of_the_ledger_is_no_new_person(ledger):
@@ -139,6 +165,38 @@ def test_names_are_plain(ledger, name):
         append(ledger, name, write("a.parquet", ["q1"], 100))
 
 
+def _narrow(name, people, start, *lacking):
+    table = pl.read_parquet(write("whole.parquet", people, start)).drop(lacking).with_columns(more=1)
+    table.write_parquet(name)
+    return Path(name).absolute()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("person", ["who", ""])
+def test_a_file_without_columns_of_the_first_block_is_refused_before_anything_is_written(ledger, earlier, person):
+    """Somebody of the first block returns in it: every study of that block would lack a column, for good."""
+    if earlier:
+        append(ledger, "a", write("a.parquet", ["q1"], 100), person=person)
+        append(ledger, "first", Path("first.parquet").rename("elsewhere.parquet").absolute(), person=person)
+    narrow, before = _narrow("narrow.parquet", ["p1", "r1"], 200, "x", "y"), state_of(ledger)
+    with pytest.raises(BadInput, match=r"lacks columns of the block 'first': 'x', 'y';.*empty where nothing is known"):
+        append(ledger, "narrow", narrow, person=person)
+    assert state_of(ledger) == before
+    with Registry() as registry:
+        assert registry.lookup(narrow).dataset is None
+    told = append(ledger, "narrow", _narrow("narrow.parquet", ["p1", "r1"], 200), person=person)
+    assert told.units == (1 if person else 2), "columns that are more do no harm"
+    assert rows_read(ledger, "first", until="narrow").count("p1") == (3 if person else 2)
+
+
+def test_a_block_that_has_arrived_may_lie_elsewhere_whatever_it_lacks(ledger, monkeypatch):
+    narrow = _narrow("narrow.parquet", ["p1", "r1"], 200, "x")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_require_columns", lambda *_given: None)
+        append(ledger, "narrow", narrow)
+    assert append(ledger, "narrow", narrow.rename("moved.parquet").absolute()).returning == 1
+
+
 def test_a_name_or_a_file_is_there_once(ledger):
     first = write("a.parquet", ["q1", "q2", "q3"], 100)
     append(ledger, "a", first)
@@ -173,6 +231,26 @@ def test_killed_between_two_steps_the_file_belongs_to_its_dataset_and_the_comman
             assert found.dataset.ledger == ledger
     told = append(ledger, "a", data)
     assert (told.units, told.returning, list(told.state.blocks)) == (2, 1, ["first", "a"])
+
+
+def test_killed_before_the_ledger_knows_it_a_block_keeps_its_name(ledger, monkeypatch):
+    """Were the name given to another file, this one would fit under none: it is known, as another block."""
+    data, other = write("a.parquet", ["q1", "p1"], 100), write("b.parquet", ["r1", "r2", "r3"], 200)
+    with monkeypatch.context() as patch:
+        _kill(patch, SqliteLedger, "open_block", 1)
+        with pytest.raises(KeyboardInterrupt):
+            append(ledger, "a", data)
+    with pytest.raises(BadInput, match=r"b\.parquet is another file than that of the block 'a'.*another --block"):
+        append(ledger, "a", other)
+    assert list(state_of(ledger).blocks) == ["first"]
+    assert append(ledger, "b", other).units == 3
+    assert append(ledger, "a", data).units == 1
+
+
+def test_names_of_another_ledger_are_free(ledger, tmp_path):
+    append(ledger, "a", write("a.parquet", ["q1"], 100))
+    other = ledger_of(tmp_path, "other", [f"s{number}" for number in range(20)], 500)
+    assert append(other, "a", write("b.parquet", ["r1"], 900)).units == 1
 
 
 def _kill(patch, kind, name, after):

@@ -7,7 +7,7 @@ import pytest
 from tests.arriving_blocks import append, ledger_of, rows_read, state_of, write
 
 from copriv.api.hazard import expand_periods
-from copriv.errors import BadInput, LedgerRefusal
+from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner import arrival as module
 from copriv.owner.dataset_ledger import Word
 from copriv.owner.joining import settle_joining
@@ -84,6 +84,36 @@ def test_a_form_that_nobody_knows_can_be_said_once(tmp_path, monkeypatch):
         append(ledger, "other", Path("sheet.csv").absolute(), form=SHEET)
     assert append(ledger, "first", Path("sheet.csv").absolute(), form=SHEET).units == 4
     assert append(ledger, "a", write("a.parquet", [*NAMES, "new"], 300)).returning == 4
+
+
+def _latin(name, people, start, encoding="latin-1"):
+    """A plain CSV but for its letters."""
+    rows = [f"{who},{start + row}.5,{row}" for row, who in enumerate(people)]
+    Path(name).write_bytes("\n".join(["who,x,y", *rows, ""]).encode(encoding))
+    return Path(name).absolute()
+
+
+def test_ids_in_an_encoding_that_nobody_has_said_are_refused(tmp_path, monkeypatch):
+    """Read as UTF-8, Jürgen of the first file is J\ufffdrgen, and would come back as somebody new."""
+    monkeypatch.chdir(tmp_path)
+    ledger, later = _open(_latin("first.csv", NAMES, 0)), _latin("later.csv", [*NAMES, "new"], 500, "utf-8")
+    match = "'who' of first.csv has ids with letters that could not be read.*--encoding latin-1.*--block first"
+    with pytest.raises(BadTable, match=match):
+        append(ledger, "later", later)
+    assert not any(block.arrival for block in state_of(ledger).blocks.values())
+    append(ledger, "first", Path("first.csv").absolute(), form=FileFormat(encoding="iso8859-1"))
+    assert append(ledger, "later", later).returning == 4
+    third = _latin("third.csv", ["Jürgen", "plain"], 900)
+    with pytest.raises(BadTable, match=r"'who' of third\.csv has ids with letters"):
+        append(ledger, "third", third)
+    assert append(ledger, "third", third, form=FileFormat(encoding="iso8859-1")).returning == 2
+
+
+def test_a_twin_that_takes_letters_that_it_cannot_read_gives_second_accounts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("copriv.records.block_files.require_kept", lambda *_given: None)
+    ledger = _open(_latin("first.csv", NAMES, 0))
+    assert append(ledger, "later", _latin("later.csv", NAMES, 500, "utf-8")).units == 3
 
 
 def test_the_first_file_may_lie_elsewhere(ledger):

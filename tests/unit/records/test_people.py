@@ -1,5 +1,8 @@
 """Whose a row is: read once where rows are read, never a feature, and the number of people is all that is told."""
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from copriv.errors import BadInput, BadTable
 from copriv.protocol.unit import PersonUnit
 from copriv.records.file_format import PLAIN
+from copriv.records.hazard import Naming, person_periods
 from copriv.records.load import LoadSpec, collect_public, load_consortium, load_public
 from copriv.records.load_owner import load_owner, open_owner_records
 from copriv.records.partition import Partition
@@ -220,3 +224,43 @@ def test_a_repeated_id_is_pointed_out():
     spec = LoadSpec(TargetChoice("y"), Partition(owners=2), 2)
     assert load_consortium(named.lazy(), spec, public=PUBLIC.drop("who").lazy()).repeated.column == "patient_id"
     assert load().repeated is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "size"),
+    [
+        (pl.Series([2.0**53, 1.0]), 53),
+        (pl.Series([-1e300]), 53),
+        (pl.Series([2.0**24], dtype=pl.Float32), 24),
+        (pl.Series(["7.34e+18"]), 53),
+        (pl.Series(["7340000000000000000.0"]), 53),
+    ],
+)
+def test_ids_that_a_floating_point_cannot_hold_are_refused_wherever_people_are_read(ids, size):
+    table = ids.alias("who").to_frame().with_columns(months=pl.lit(2.0), died=1)
+    match = rf"'who' of the table has ids beyond 2\^{size} as floating-point"
+    with pytest.raises(BadTable, match=match):
+        read_codes(table["who"], {})
+    with pytest.raises(BadTable, match=match):
+        person_periods(table.lazy(), "months", "died", [3], Naming("who", "march"))
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+def test_ids_with_letters_that_were_not_read_are_refused(kind):
+    with pytest.raises(BadTable, match=r"'who' of the table has ids with letters that could not be read.*--encoding"):
+        read_codes(pl.Series("who", ["Anna", "M\ufffdller", None], dtype=kind), {})
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series([2.0**53 - 1, None, 0.5, math.nan, math.inf]),
+        pl.Series([2.0**24 - 1], dtype=pl.Float32),
+        pl.Series([2**62 + 1]),
+        pl.Series([str(2**62 + 1), "1.5e+09", "17.0", "E+18", None]),
+        pl.Series([Decimal("7340000000000000123.00")]),
+        pl.Series([None]),
+    ],
+)
+def test_ids_that_have_all_digits_are_taken(ids):
+    assert read_codes(ids.alias("who"), {}).size == len(ids)
