@@ -16,7 +16,7 @@ from copriv.protocol.terms import RANGES
 from copriv.protocol.unit import PersonUnit
 from copriv.records.partition import number_names
 from copriv.records.person_id import NOBODY as NO_ID
-from copriv.records.person_id import read_ids
+from copriv.records.person_id import person_id
 from copriv.records.ranges import require_name
 from copriv.records.table import require_columns
 from copriv.vectors import IntArray
@@ -103,7 +103,7 @@ def read_codes(values: pl.Series, places: dict[str, int]) -> IntArray:
     >>> read_codes(pl.Series("who", ["b", " a ", "b", None, ""]), {}).tolist()
     [0, 1, 0, -1, -1]
     """
-    names = read_ids(values)
+    names = values.to_frame().select(person_id(values.name, values.dtype)).to_series()
     codes = number_names(names.set(names == NO_ID, None), places).astype(np.int64)
     return np.where(codes < 0, NOBODY, codes)
 

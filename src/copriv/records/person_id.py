@@ -54,15 +54,11 @@ def person_id(name: str, dtype: pl.DataType) -> pl.Expr:
     return joined.str.replace(r"^\+?(-?)0*([0-9]+)$", "$1$2").fill_null(NOBODY)
 
 
-def read_ids(values: pl.Series) -> pl.Series:
-    """A column of ids as `person_id` writes them, if they are still those that people had; see `require_kept`."""
-    table = values.to_frame()
-    require_kept(table.lazy(), values.name)
-    return table.select(person_id(values.name, values.dtype)).to_series()
-
-
 def require_kept(table: pl.LazyFrame, name: str, of: str = "the table") -> None:
     """Refuse ids that have lost digits or letters: another file that has them all would be of other people.
+
+    Asked where people get accounts, by whoever appends a file. Reading rows for a study asks nothing: that an owner
+    falls silent over one id would tell of it, and who is taken for one person in one file is protected as one.
 
     Args:
         table: with the column.
