@@ -21,8 +21,9 @@ import numpy as np
 
 from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.block_accounts import FIRST, index_of, is_known, named
-from copriv.owner.dataset_ledger import Settled, check_split, require_apart
+from copriv.owner.dataset_ledger import Settled, check_split, others, require_apart
 from copriv.owner.entries import Block
+from copriv.owner.known_people import with_known_people
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState, keyed
 from copriv.owner.registry import Dataset, Found, Registry
@@ -96,6 +97,7 @@ def append_block(
         seen = registry.lookup(arrival.data.absolute(), tell, form=arrival.form)
         with registry.exclusive():
             found, state = registry.look_again(seen), ledger.state()
+            found = with_known_people(registry, found, arrival.person, signed=arrival.unrelated)
             _require_new(registry, dataset, found, arrival, state)
             former = set[bytes]()
             if not named(state.blocks):
@@ -110,6 +112,10 @@ def append_block(
             if arrival.name != FIRST:
                 registry.add_block(dataset, found, arrival.name, arrival.by)
             ledger.open_block(block, people)
+            if arrival.name == FIRST:
+                registry.add_block(dataset, found, FIRST, arrival.by)
+            if arrival.unrelated:
+                registry.note_unrelated(others(found, dataset), arrival.by)
             registry.note_form(found.fingerprint, arrival.form)
         return Appended(block.name, block.units, returning, ledger.state())
 

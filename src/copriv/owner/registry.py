@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -20,12 +20,13 @@ import msgspec
 import polars as pl
 
 from copriv.entropy import secure
-from copriv.errors import BadInput, BadTable, LedgerRefusal
+from copriv.errors import BadInput, BadTable
 from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_rows import (
     form_kept,
     keep_form,
+    known_already,
     packed_sketch,
     private_as_public,
     public_as_private,
@@ -71,7 +72,7 @@ class Found:
         public: whether this very file was declared public.
         kin: known files that it shares ids or rows with; the nearest first.
         recognised: its rows and ids; None if the file itself is known, or is no table.
-        in_memory: whether it is no file but a table in memory; the path is then only what it is called.
+        table: in memory, if it is no file; the path is then only what it is called.
         form: how the file is written, as far as somebody has said it.
     """
 
@@ -81,8 +82,13 @@ class Found:
     public: bool
     kin: tuple[Kin, ...]
     recognised: Recognised | None
-    in_memory: bool = False
+    table: pl.LazyFrame | None = field(default=None, repr=False, compare=False)
     form: FileFormat = PLAIN
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is no file."""
+        return self.table is not None
 
     @property
     def place(self) -> str:
@@ -158,11 +164,7 @@ class Registry:
         return self._known_as(blank) or self._compared(blank, _tables_in(path, form), beside, tell)
 
     def lookup_table(
-        self,
-        table: pl.LazyFrame,
-        name: str,
-        tell: Tell = lambda _done, _total: None,
-        beside: Iterable[Sketch] = (),
+        self, table: pl.LazyFrame, name: str, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()
     ) -> Found:
         """What is known of a table in memory: its very content, or records that it shares with known files.
 
@@ -173,7 +175,7 @@ class Registry:
             beside: sketches that are not registered, to be comparable with them as well.
         """
         fingerprint = digest_table(table, self._store.key, tell)
-        blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, in_memory=True)
+        blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, table=table)
         return self._known_as(blank) or self._compared(blank, [table], beside, tell)
 
     def look_again(self, found: Found) -> Found:
@@ -220,12 +222,13 @@ class Registry:
 
     def add_block(self, dataset: Dataset, found: Found, name: str, signed_off_by: str) -> None:
         """A file of records that are new in a dataset; it is known as this block from now on, whatever is killed."""
-        if found.dataset is not None and found.dataset.id == dataset.id and self.block_of(found) == name:
-            return
-        self._require_new(found)
+        known = found.dataset is not None and found.dataset.id == dataset.id
+        if not known:
+            self._require_new(found)
         with self._store.changing() as connection:
-            _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
-            connection.execute("INSERT INTO block VALUES (?, ?)", (found.fingerprint, name))
+            if not known:
+                _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
+            connection.execute("INSERT OR IGNORE INTO block VALUES (?, ?)", (found.fingerprint, name))
 
     def block_of(self, found: Found | KnownFile) -> str | None:
         """The name of the block that a file is; None if it is none."""
@@ -348,11 +351,7 @@ class Registry:
         if now.public:
             raise public_as_private(found.path)
         if now.dataset is not None:
-            raise LedgerRefusal(
-                f"{found.path} is known, and its ledger is {now.dataset.ledger}",
-                remedy="use this ledger: one set of records has one budget",
-                value=str(now.dataset.ledger),
-            )
+            raise known_already(found.path, now.dataset.ledger)
 
     def _files(self, fingerprint: bytes | None = None) -> list[KnownFile]:
         statement = "SELECT fingerprint, dataset, path, rows FROM file ORDER BY seen, fingerprint"

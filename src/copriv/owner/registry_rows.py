@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from copriv.errors import BadInput
+from copriv.errors import BadInput, LedgerRefusal
 from copriv.owner.hidden_names import hide_names
 from copriv.owner.sketch import Kind, Sketch
 from copriv.owner.split import Split, bits
@@ -68,4 +68,13 @@ def public_as_private(path: Path) -> BadInput:
         f"{path} was declared public before, and cannot be protected any more",
         remedy="rows once public stay public: give private records that were never declared public",
         value=str(path),
+    )
+
+
+def known_already(path: Path, ledger: Path) -> LedgerRefusal:
+    """Why a file gets no other ledger than the one that it has."""
+    return LedgerRefusal(
+        f"{path} is known, and its ledger is {ledger}",
+        remedy="use this ledger: one set of records has one budget",
+        value=str(ledger),
     )
