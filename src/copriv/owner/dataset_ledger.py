@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
+from copriv.owner.block_accounts import require_unnamed
 from copriv.owner.entries import Opening
 from copriv.owner.kinship import Kin, KnownFile
 from copriv.owner.known_people import PEOPLE, with_known_people
@@ -107,6 +108,8 @@ def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callabl
         chosen = None if settled.dataset is None else registry.dataset(settled.dataset.id)
         ledger = _take_or_make(registry, now, new, begin) if chosen is None else open_registered(registry, chosen)
         try:
+            if chosen is not None and now.dataset is None:
+                require_unnamed(ledger.state().blocks)
             if settled.unrelated:
                 registry.note_unrelated(others(settled.found, chosen), settled.signed_off_by)
             if chosen is None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tests.arriving_blocks import append, ledger_of, state_of, write
 
-from copriv.errors import BadInput, CoprivError, LedgerFailure
+from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner import dataset_ledger as module
 from copriv.owner.dataset_ledger import Word, open_settled, settle
 from copriv.owner.entries import Expired
@@ -146,3 +146,26 @@ def test_a_ledger_that_is_gone_is_looked_for_where_a_study_is_about_people(ledge
         settled(data)
     assert settled(data, unrelated=True).dataset is None
     assert settled(data, "").dataset is None
+
+
+def join_as_version(ledger, data):
+    with Registry() as registry:
+        found = registry.lookup(data)
+        joining = settle_joining(registry, found, Word("me", version_of=ledger), None, ledger, "who")
+    joining.take("clinic", Guarantee.of("1"), "pld")
+
+
+def test_a_version_that_is_refused_can_be_appended(ledger):
+    data = again([f"s{number}" for number in range(20)])
+    with pytest.raises(LedgerRefusal, match="arrived in blocks"):
+        join_as_version(ledger, data)
+    assert append(ledger, "mar", data).units == 20
+
+
+def test_a_twin_that_notes_the_version_first_leaves_a_dead_end(ledger, monkeypatch):
+    monkeypatch.setattr(module, "require_unnamed", lambda _blocks: None)
+    data = again([f"s{number}" for number in range(20)])
+    with pytest.raises(LedgerRefusal, match="arrived in blocks"):
+        join_as_version(ledger, data)
+    with pytest.raises(BadInput, match="known as a part of these records"):
+        append(ledger, "mar", data)
