@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from copriv.errors import BadTable, LedgerFailure
 from copriv.owner.kinship import Kin, KnownFile
+from copriv.owner.nameless_rows import kin_by_rows
 from copriv.owner.registry import Dataset, Found, Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.records.block_files import BlockFile, people_in
@@ -25,7 +26,7 @@ _SMALLEST_SHARE = 0.01
 
 
 def with_known_people(registry: Registry, found: Found, person: str = "", *, signed: bool = False) -> Found:
-    """A file, with those ledgers first among its kin in whose blocks people of it have accounts.
+    """A file, with those ledgers first among its kin in whose blocks people of it have accounts, or their rows are.
 
     Args:
         registry: the user's registry.
@@ -37,10 +38,9 @@ def with_known_people(registry: Registry, found: Found, person: str = "", *, sig
         LedgerFailure: a study is about people, and a ledger of blocks is not where it was.
     """
     kin, ids = list[Kin](), dict[str, set[bytes]]()
-    apart = registry.unrelated_to(found)
+    apart, own = registry.unrelated_to(found), None if found.dataset is None else found.dataset.id
     for dataset, file in _with_blocks(registry):
-        own = found.dataset is not None and found.dataset.id == dataset.id
-        if own or file.fingerprint in apart or (not dataset.ledger.is_file() and (signed or not person)):
+        if dataset.id == own or file.fingerprint in apart or (not dataset.ledger.is_file() and (signed or not person)):
             continue
         column, there = _accounts(dataset)
         for name in {column, person} - {""} if column else ():
@@ -49,7 +49,8 @@ def with_known_people(registry: Registry, found: Found, person: str = "", *, sig
             fewer = min(len(here), len(there))
             if shared and shared >= max(min(_FEWEST_SHARED, fewer), _SMALLEST_SHARE * fewer):
                 kin.append(Kin(file, PEOPLE, shared / len(there), shared / len(here)))
-    return replace(found, kin=(*kin, *found.kin))
+    alike = (each for each in kin_by_rows(registry, found) if each.file.dataset != own)
+    return replace(found, kin=(*kin, *(each for each in alike if each.file.fingerprint not in apart), *found.kin))
 
 
 def _with_blocks(registry: Registry) -> Iterator[tuple[Dataset, KnownFile]]:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import polars as pl
 
-from copriv.errors import BadInput, LedgerRefusal
+from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.hidden_names import hide_names
 from copriv.owner.sketch import Kind, Sketch
 from copriv.owner.split import Split, bits
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.table import open_tables
 
 
 def packed_sketch(sketch: Sketch) -> tuple[object, ...]:
@@ -46,6 +48,20 @@ def keep_form(connection: sqlite3.Connection, fingerprint: bytes, form: FileForm
     if form != PLAIN:
         kept = msgspec.json.encode(form).decode()
         connection.execute("INSERT OR REPLACE INTO form VALUES (?, ?)", (fingerprint, kept))
+
+
+def keep_nameless(connection: sqlite3.Connection, fingerprint: bytes, sketch: Sketch) -> None:
+    """Keep what a known file's rows say without their ids; once is enough."""
+    values = (fingerprint, *packed_sketch(sketch))
+    connection.execute("INSERT OR IGNORE INTO nameless VALUES (?, ?, ?, ?, ?, ?)", values)
+
+
+def tables_in(path: Path, form: FileFormat) -> Sequence[pl.LazyFrame] | None:
+    """The tables of a file; None if it is none."""
+    try:
+        return open_tables(path, form)
+    except BadTable:
+        return None
 
 
 def form_kept(rows: Sequence[tuple[object, ...]]) -> FileFormat:
