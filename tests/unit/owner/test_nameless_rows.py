@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.arriving_blocks import append, ledger_of, write
 
 from copriv.errors import BadInput
 from copriv.owner import known_people as module
+from copriv.owner import nameless_rows as rows
 from copriv.owner.dataset_ledger import Word, settle
 from copriv.owner.registry import Registry
 
@@ -46,10 +48,18 @@ def test_renumbered_people_get_no_new_ledger_either(ledger):
         settle(registry, registry.lookup(Path("card.parquet").absolute()), Word("me"), "card")
 
 
-def test_rows_that_meet_by_chance_are_new(ledger):
-    """Two columns of few values: rows repeat in every file, and so they do between files of other people."""
-    for name, start in (("a", 1), ("b", 7)):
-        places = pl.Series(range(300)) * 7919 * start + start
-        who = [f"{name}{number}" for number in range(300)]
-        pl.DataFrame({"who": who, "x": places**2 % 23, "y": places**3 % 19}).write_parquet(f"{name}.parquet")
-        assert append(ledger, name, Path(f"{name}.parquet").absolute()).units == 300
+def few_values(name, seed):
+    """Three hundred people with rows of 1,200 kinds: some repeat in one file, and as many meet between two."""
+    draw = np.random.default_rng(seed).integers
+    who = [f"{name}{number}" for number in range(300)]
+    pl.DataFrame({"who": who, "x": draw(0, 40, 300), "y": draw(0, 30, 300)}).write_parquet(f"{name}.parquet")
+    return Path(f"{name}.parquet").absolute()
+
+
+def test_rows_that_meet_by_chance_are_new(ledger, monkeypatch):
+    append(ledger, "a", few_values("a", 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "_chance", lambda _known, _seen: 0.0)
+        with pytest.raises(BadInput, match="of its people"):
+            append(ledger, "b", few_values("b", 2))
+    assert append(ledger, "b", few_values("b", 2)).units == 300
