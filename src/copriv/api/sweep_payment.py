@@ -133,7 +133,8 @@ def _left(request: TrainRequest, sources: Sources, tell: Tell) -> int | None:
     person = this_person()
     with Registry() as registry:
         found = look_up(registry, request, sources, tell)
-        known = settle(registry, found, Word(person.name, request.version_of, request.unrelated, person.ask)).dataset
+        word = Word(person.name, request.version_of, request.unrelated, person.ask)
+        known = settle(registry, found, word, request.person or "").dataset
         said = None if request.budget is None else int(Decimal(request.budget) * NANO)
         if known is None:
             return said

@@ -21,10 +21,12 @@ import numpy as np
 
 from copriv.errors import BadInput, LedgerFailure
 from copriv.owner.block_accounts import FIRST, index_of, is_known, named
-from copriv.owner.dataset_ledger import Settled, check_split, require_apart
+from copriv.owner.dataset_ledger import Settled, check_split, others, require_apart
 from copriv.owner.entries import Block
+from copriv.owner.known_people import with_known_people
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState, keyed
+from copriv.owner.nameless_rows import note_nameless
 from copriv.owner.registry import Dataset, Found, Registry
 from copriv.owner.sketch import Tell
 from copriv.owner.split import split_rows
@@ -95,7 +97,10 @@ def append_block(
         dataset = _dataset(registry, ledger, place)
         seen = registry.lookup(arrival.data.absolute(), tell, form=arrival.form)
         with registry.exclusive():
+            if arrival.person:
+                note_nameless(registry, dataset, arrival.person)
             found, state = registry.look_again(seen), ledger.state()
+            found = with_known_people(registry, found, arrival.person, signed=arrival.unrelated)
             _require_new(registry, dataset, found, arrival, state)
             _require_columns(registry, dataset, state, arrival)
             former = set[bytes]()
@@ -111,6 +116,12 @@ def append_block(
             if arrival.name != FIRST:
                 registry.add_block(dataset, found, arrival.name, arrival.by)
             ledger.open_block(block, people)
+            if arrival.name == FIRST:
+                registry.add_block(dataset, found, FIRST, arrival.by)
+            if arrival.unrelated:
+                registry.note_unrelated(others(found, dataset), arrival.by)
+            if arrival.person:
+                note_nameless(registry, dataset, arrival.person)
             registry.note_form(found.fingerprint, arrival.form)
         return Appended(block.name, block.units, returning, ledger.state())
 

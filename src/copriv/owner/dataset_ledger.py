@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from copriv.errors import BadInput, LedgerFailure, LedgerRefusal
+from copriv.owner.block_accounts import require_unnamed
 from copriv.owner.entries import Opening
 from copriv.owner.kinship import Kin, KnownFile
+from copriv.owner.known_people import PEOPLE, with_known_people
 from copriv.owner.ledger_opening import fingerprint_of_file
 from copriv.owner.ledger_state import LedgerState
 from copriv.owner.registry import Dataset, Found, Registry
@@ -47,12 +49,14 @@ class Settled:
         dataset: the records that it belongs to; None if it is a new dataset.
         unrelated: a person has said that it has nothing to do with those it looks like.
         signed_off_by: who has said what there was to say.
+        person: the column of people, if a study has one.
     """
 
     found: Found
     dataset: Dataset | None
     unrelated: bool
     signed_off_by: str
+    person: str = ""
 
     @property
     def new_version(self) -> bool:
@@ -60,25 +64,32 @@ class Settled:
         return self.dataset is not None and self.found.dataset is None
 
 
-def settle(registry: Registry, found: Found, word: Word) -> Settled:
+def settle(registry: Registry, found: Found, word: Word, person: str = "") -> Settled:
     """Decide whose ledger pays for a file; nothing is written.
 
+    Args:
+        registry: the user's registry.
+        found: the file.
+        word: what a person says about it.
+        person: the column of people, if a study has one.
+
     Raises:
-        BadInput: the file is public, or looks like a known one and nobody has said what it is.
+        BadInput: the file is public, or looks like a known one or has its people, and nobody has said what it is.
     """
     if found.public:
         raise _declared_public(found.path)
+    found = with_known_people(registry, found, person, signed=word.unrelated)
     chosen = None if word.version_of is None else dataset_at(registry, word.version_of)
     if found.dataset is not None:
         if chosen is not None and chosen.id != found.dataset.id:
             raise _has_a_ledger(found, found.dataset)
-        return Settled(found, chosen or found.dataset, unrelated=False, signed_off_by=word.signed_off_by)
+        chosen = chosen or found.dataset
     nearest = _nearest_by_dataset(found)
     if chosen is None and not word.unrelated and nearest:
-        return _ask(registry, found, nearest, word)
+        return replace(_ask(registry, found, nearest, word), person=person)
     if not word.unrelated:
         require_apart(found, chosen, "add --unrelated for the others")
-    return Settled(found, chosen, word.unrelated, word.signed_off_by)
+    return Settled(found, chosen, word.unrelated, word.signed_off_by, person)
 
 
 def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callable[[], Opening]) -> SqliteLedger:
@@ -92,12 +103,15 @@ def open_settled(registry: Registry, settled: Settled, new: Path, begin: Callabl
     """
     with registry.exclusive():
         now = registry.look_again(settled.found)
+        now = with_known_people(registry, now, settled.person, signed=settled.unrelated)
         _require_still_true(registry, settled, now)
         chosen = None if settled.dataset is None else registry.dataset(settled.dataset.id)
         ledger = _take_or_make(registry, now, new, begin) if chosen is None else open_registered(registry, chosen)
         try:
+            if chosen is not None and now.dataset is None:
+                require_unnamed(ledger.state().blocks)
             if settled.unrelated:
-                registry.note_unrelated(_others(settled.found, chosen), settled.signed_off_by)
+                registry.note_unrelated(others(settled.found, chosen), settled.signed_off_by)
             if chosen is None:
                 registry.register(now, new, ledger.state().id)
                 ledger.keep_mark(registry.mark(ledger.state().id))
@@ -161,6 +175,7 @@ def adopt(registry: Registry, ledger: SqliteLedger, place: Path, seen: Found, fi
     """
     with registry.exclusive():
         found, dataset = registry.look_again(seen), registry.dataset_of_ledger(ledger.state().id)
+        found = with_known_people(registry, found, signed=word.unrelated)
         if found.public:
             raise _declared_public(found.path)
         if found.dataset is not None and (dataset is None or found.dataset.id != dataset.id):
@@ -169,7 +184,7 @@ def adopt(registry: Registry, ledger: SqliteLedger, place: Path, seen: Found, fi
             require_apart(found, dataset, "add --unrelated if no record is in both")
         ledger.open_version(fingerprint, word.signed_off_by)
         if word.unrelated:
-            registry.note_unrelated(_others(found, dataset), word.signed_off_by)
+            registry.note_unrelated(others(found, dataset), word.signed_off_by)
         if dataset is None:
             registry.register(found, place, ledger.state().id)
         else:
@@ -211,10 +226,10 @@ def require_unclaimed(registry: Registry, state: LedgerState, data: Path) -> Non
 
 def require_apart(found: Found, dataset: Dataset | None, otherwise: str) -> None:
     """Refuse a file that looks like records of another dataset, too; `otherwise` says how a person may overrule it."""
-    others = list(_nearest_by_dataset(_others(found, dataset)).values())
-    if others:
+    found_elsewhere = list(_nearest_by_dataset(others(found, dataset)).values())
+    if found_elsewhere:
         raise BadInput(
-            f"{found.path} looks like records of another ledger, too: {others[0].describe()}",
+            f"{found.path} looks like records of another ledger, too: {found_elsewhere[0].describe()}",
             remedy=f"give the records of each ledger in a file of their own, or {otherwise}",
             value=str(found.path),
         )
@@ -232,7 +247,7 @@ def check_split(registry: Registry, settled: Settled, wanted: Split) -> None:
     sketches = registry.sketches_of(found)
     apart = registry.unrelated_to(found) | {found.fingerprint}
     if settled.unrelated:
-        apart |= {kin.file.fingerprint for kin in _others(found, settled.dataset).kin}
+        apart |= {kin.file.fingerprint for kin in others(found, settled.dataset).kin}
     for other in registry.known_files():
         if other.fingerprint not in apart:
             require_no_conflict(sketches, wanted, other)
@@ -261,7 +276,7 @@ def _ask(registry: Registry, found: Found, nearest: dict[str, Kin], word: Word) 
     """Put the question to whoever is there; without an answer, refuse."""
     key, kin = next(iter(nearest.items()))
     dataset = registry.dataset(key)
-    if word.ask is not None and len(nearest) == 1:
+    if word.ask is not None and len(nearest) == 1 and kin.by != PEOPLE:
         first = f"{found.path.name}: {kin.describe()}. Are these the same records? Then the file pays from their ledger"
         if word.ask(f"{first}, {dataset.ledger}"):
             return Settled(found, dataset, unrelated=False, signed_off_by=word.signed_off_by)
@@ -270,7 +285,7 @@ def _ask(registry: Registry, found: Found, nearest: dict[str, Kin], word: Word) 
     raise _undecided(found, kin, dataset)
 
 
-def _others(found: Found, dataset: Dataset | None) -> Found:
+def others(found: Found, dataset: Dataset | None) -> Found:
     """The file without its kin in one dataset."""
     kin = (kin for kin in found.kin if dataset is None or kin.file.dataset != dataset.id)
     return replace(found, kin=tuple(kin))
@@ -303,6 +318,13 @@ def _take_or_make(registry: Registry, found: Found, place: Path, begin: Callable
 
 
 def _undecided(found: Found, kin: Kin, dataset: Dataset) -> BadInput:
+    if kin.by == PEOPLE:
+        return BadInput(
+            f"{found.path} has people who have an account in {dataset.ledger}",
+            remedy=f"whoever returns keeps its account: copriv owner append {found.path} --block NAME --person COLUMN "
+            f"--ledger {dataset.ledger}; if these are other people, sign that: --unrelated",
+            value=str(dataset.ledger),
+        )
     return BadInput(
         f"{found.path}: {kin.describe()}",
         remedy=f"if these are the same records, they share a budget: --version-of {dataset.ledger}, or `copriv ledger "

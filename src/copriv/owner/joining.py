@@ -22,6 +22,7 @@ from copriv.owner.dataset_ledger import (
     settle,
 )
 from copriv.owner.declaration import declare_spent_and, require_room, undeclared
+from copriv.owner.known_people import with_known_people
 from copriv.owner.ledger_opening import begin, budget_of, fingerprint_of_file
 from copriv.owner.reading import Reading, choose_reading, require_unit
 from copriv.owner.registry import Found, Registry
@@ -104,7 +105,9 @@ class Joining:
                 ledger.open_epoch(declared.guarantee, declared.budgets, by)
 
 
-def settle_joining(registry: Registry, found: Found, word: Word, given: Path | None, default: Path) -> Joining:
+def settle_joining(
+    registry: Registry, found: Found, word: Word, given: Path | None, default: Path, person: str = ""
+) -> Joining:
     """Decide from which ledger a study on these records is paid; nothing is written.
 
     Args:
@@ -113,8 +116,9 @@ def settle_joining(registry: Registry, found: Found, word: Word, given: Path | N
         word: what a person says about a file that looks like a known one.
         given: the ledger that the person names, if any.
         default: where a new ledger is made.
+        person: the study's column of people, if it has one.
     """
-    settled = settle(registry, found, word)
+    settled = settle(registry, found, word, person)
     split = split_rows(registry.rows_of(found), np.empty(0, dtype=np.int64), "--public FILE")
     check_split(registry, settled, split)
     place = given or (default if settled.dataset is None else settled.dataset.ledger)
@@ -139,7 +143,8 @@ def require_registered(registry: Registry, data: Path, ledger: SqliteLedger, pla
     if known is None:
         seen = registry.lookup(data)
         with registry.exclusive():
-            found, dataset = registry.look_again(seen), registry.dataset_of_ledger(mine)
+            found = with_known_people(registry, registry.look_again(seen))
+            dataset = registry.dataset_of_ledger(mine)
             sign = f"copriv ledger version {place} --data {data} --unrelated --signed-off-by NAME"
             require_apart(found, dataset, f"sign that no record is in both: {sign}")
             if dataset is None:

@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -20,17 +20,20 @@ import msgspec
 import polars as pl
 
 from copriv.entropy import secure
-from copriv.errors import BadInput, BadTable, LedgerRefusal
+from copriv.errors import BadInput
 from copriv.owner.hidden_names import common_names, hide_names, hide_sketches, show_kin, show_wanted
 from copriv.owner.kinship import Kin, KnownFile, find_kin
 from copriv.owner.registry_rows import (
     form_kept,
     keep_form,
+    keep_nameless,
+    known_already,
     packed_sketch,
     private_as_public,
     public_as_private,
     read_sketch,
     read_split,
+    tables_in,
 )
 from copriv.owner.registry_store import Store
 from copriv.owner.sketch import Recognised, Sketch, Tell, digest_table, recognise
@@ -38,7 +41,7 @@ from copriv.owner.split import Split, pack, require_same_split
 from copriv.owner.watermark import Watermark
 from copriv.records.file_format import PLAIN, FileFormat
 from copriv.records.folder import as_one
-from copriv.records.table import has_header, open_tables
+from copriv.records.table import has_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Found:
         public: whether this very file was declared public.
         kin: known files that it shares ids or rows with; the nearest first.
         recognised: its rows and ids; None if the file itself is known, or is no table.
-        in_memory: whether it is no file but a table in memory; the path is then only what it is called.
+        table: in memory, if it is no file; the path is then only what it is called.
         form: how the file is written, as far as somebody has said it.
     """
 
@@ -81,8 +84,13 @@ class Found:
     public: bool
     kin: tuple[Kin, ...]
     recognised: Recognised | None
-    in_memory: bool = False
+    table: pl.LazyFrame | None = field(default=None, repr=False, compare=False)
     form: FileFormat = PLAIN
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is no file."""
+        return self.table is not None
 
     @property
     def place(self) -> str:
@@ -155,14 +163,10 @@ class Registry:
         """
         fingerprint = self._store.fingerprint(path)
         blank = Found(path, fingerprint, None, public=False, kin=(), recognised=None, form=form)
-        return self._known_as(blank) or self._compared(blank, _tables_in(path, form), beside, tell)
+        return self._known_as(blank) or self._compared(blank, tables_in(path, form), beside, tell)
 
     def lookup_table(
-        self,
-        table: pl.LazyFrame,
-        name: str,
-        tell: Tell = lambda _done, _total: None,
-        beside: Iterable[Sketch] = (),
+        self, table: pl.LazyFrame, name: str, tell: Tell = lambda _done, _total: None, beside: Iterable[Sketch] = ()
     ) -> Found:
         """What is known of a table in memory: its very content, or records that it shares with known files.
 
@@ -173,7 +177,7 @@ class Registry:
             beside: sketches that are not registered, to be comparable with them as well.
         """
         fingerprint = digest_table(table, self._store.key, tell)
-        blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, in_memory=True)
+        blank = Found(Path(name), fingerprint, None, public=False, kin=(), recognised=None, table=table)
         return self._known_as(blank) or self._compared(blank, [table], beside, tell)
 
     def look_again(self, found: Found) -> Found:
@@ -220,12 +224,13 @@ class Registry:
 
     def add_block(self, dataset: Dataset, found: Found, name: str, signed_off_by: str) -> None:
         """A file of records that are new in a dataset; it is known as this block from now on, whatever is killed."""
-        if found.dataset is not None and found.dataset.id == dataset.id and self.block_of(found) == name:
-            return
-        self._require_new(found)
+        known = found.dataset is not None and found.dataset.id == dataset.id
+        if not known:
+            self._require_new(found)
         with self._store.changing() as connection:
-            _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
-            connection.execute("INSERT INTO block VALUES (?, ?)", (found.fingerprint, name))
+            if not known:
+                _keep_file(connection, found, dataset.id, signed_off_by, self._store.key)
+            connection.execute("INSERT OR IGNORE INTO block VALUES (?, ?)", (found.fingerprint, name))
 
     def block_of(self, found: Found | KnownFile) -> str | None:
         """The name of the block that a file is; None if it is none."""
@@ -277,8 +282,7 @@ class Registry:
         """How many rows a file has."""
         if found.recognised is not None:
             return found.recognised.rows
-        known = self.known_file(found.fingerprint)
-        return 0 if known is None else known.rows
+        return 0 if (known := self.known_file(found.fingerprint)) is None else known.rows
 
     def sketches_of(self, found: Found) -> tuple[Sketch, ...]:
         """The sketches of a file: full ones if it was read just now, else those that are kept."""
@@ -294,6 +298,16 @@ class Registry:
     def known_files(self) -> list[KnownFile]:
         """What is kept of every file."""
         return self._files()
+
+    def nameless_files(self) -> list[KnownFile]:
+        """Files of blocks of people, each with what is kept of its rows without their ids alone."""
+        kept = self._store.rows("SELECT file, kind, columns, distinct_hashes, hashes, places FROM nameless")
+        return [replace(file, sketches=(read_sketch(row[1:], b""),)) for row in kept for file in self._files(row[0])]
+
+    def keep_nameless(self, fingerprint: bytes, sketch: Sketch) -> None:
+        """Keep what a known file's rows say without their ids."""
+        with self._store.changing() as connection:
+            keep_nameless(connection, fingerprint, sketch)
 
     def keep_split(self, fingerprint: bytes, split: Split) -> None:
         """Remember which rows of a file are public; rows once declared stay what they are, so it is written once."""
@@ -324,11 +338,11 @@ class Registry:
         self, found: Found, tables: Sequence[pl.LazyFrame] | None, beside: Iterable[Sketch], tell: Tell
     ) -> Found:
         """An unknown file with what it shares with known ones."""
-        known = self._files()
-        comparable = [*beside, *(sketch for file in known for sketch in file.sketches)]
         if tables is None:
             return found
-        hidden, key = [(sketch.kind, sketch.columns) for sketch in comparable], self._store.key
+        known, key = self._files(), self._store.key
+        comparable = (*beside, *(sketch for file in known for sketch in file.sketches))
+        hidden = [(sketch.kind, sketch.columns) for sketch in comparable]
         wanted = show_wanted(hidden, tables[0].collect_schema().names(), key)
         if not (found.in_memory or has_header(found.path)):
             wanted.append(("rows", common_names(as_one(tables))))
@@ -338,9 +352,8 @@ class Registry:
     def _with_kin(self, found: Found, known: Iterable[KnownFile]) -> Found:
         if found.recognised is None:
             return found
-        apart = self.unrelated_to(found)
+        apart, columns, key = self.unrelated_to(found), found.recognised.columns, self._store.key
         kin = find_kin(found.recognised, (file for file in known if file.fingerprint not in apart))
-        columns, key = found.recognised.columns, self._store.key
         return replace(found, kin=tuple(show_kin(each, columns, key) for each in kin))
 
     def _require_new(self, found: Found) -> None:
@@ -348,16 +361,11 @@ class Registry:
         if now.public:
             raise public_as_private(found.path)
         if now.dataset is not None:
-            raise LedgerRefusal(
-                f"{found.path} is known, and its ledger is {now.dataset.ledger}",
-                remedy="use this ledger: one set of records has one budget",
-                value=str(now.dataset.ledger),
-            )
+            raise known_already(found.path, now.dataset.ledger)
 
-    def _files(self, fingerprint: bytes | None = None) -> list[KnownFile]:
+    def _files(self, fingerprint: object = None) -> list[KnownFile]:
         statement = "SELECT fingerprint, dataset, path, rows FROM file ORDER BY seen, fingerprint"
-        files = self._store.rows(statement)
-        return [self._file(row) for row in files if fingerprint is None or row[0] == fingerprint]
+        return [self._file(row) for row in self._store.rows(statement) if fingerprint in (None, row[0])]
 
     def _file(self, row: tuple[object, ...]) -> KnownFile:
         fingerprint, dataset, path, rows = row
@@ -374,13 +382,6 @@ class Registry:
             sketches=tuple(read_sketch(each, self._store.key) for each in sketches),
             split=read_split(splits[0], msgspec.convert(rows, int)) if splits else None,
         )
-
-
-def _tables_in(path: Path, form: FileFormat) -> Sequence[pl.LazyFrame] | None:
-    try:
-        return open_tables(path, form)
-    except BadTable:
-        return None
 
 
 def _keep_file(

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import polars as pl
 
-from copriv.errors import BadInput
+from copriv.errors import BadInput, BadTable, LedgerRefusal
 from copriv.owner.hidden_names import hide_names
 from copriv.owner.sketch import Kind, Sketch
 from copriv.owner.split import Split, bits
 from copriv.records.file_format import PLAIN, FileFormat
+from copriv.records.table import open_tables
 
 
 def packed_sketch(sketch: Sketch) -> tuple[object, ...]:
@@ -48,6 +50,20 @@ def keep_form(connection: sqlite3.Connection, fingerprint: bytes, form: FileForm
         connection.execute("INSERT OR REPLACE INTO form VALUES (?, ?)", (fingerprint, kept))
 
 
+def keep_nameless(connection: sqlite3.Connection, fingerprint: bytes, sketch: Sketch) -> None:
+    """Keep what a known file's rows say without their ids; once is enough."""
+    values = (fingerprint, *packed_sketch(sketch))
+    connection.execute("INSERT OR IGNORE INTO nameless VALUES (?, ?, ?, ?, ?, ?)", values)
+
+
+def tables_in(path: Path, form: FileFormat) -> Sequence[pl.LazyFrame] | None:
+    """The tables of a file; None if it is none."""
+    try:
+        return open_tables(path, form)
+    except BadTable:
+        return None
+
+
 def form_kept(rows: Sequence[tuple[object, ...]]) -> FileFormat:
     """A form that is kept; none says that the file tells itself."""
     return msgspec.json.decode(str(rows[0][0]), type=FileFormat) if rows else PLAIN
@@ -68,4 +84,13 @@ def public_as_private(path: Path) -> BadInput:
         f"{path} was declared public before, and cannot be protected any more",
         remedy="rows once public stay public: give private records that were never declared public",
         value=str(path),
+    )
+
+
+def known_already(path: Path, ledger: Path) -> LedgerRefusal:
+    """Why a file gets no other ledger than the one that it has."""
+    return LedgerRefusal(
+        f"{path} is known, and its ledger is {ledger}",
+        remedy="use this ledger: one set of records has one budget",
+        value=str(ledger),
     )

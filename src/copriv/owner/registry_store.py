@@ -84,6 +84,17 @@ _FORM = """CREATE TABLE IF NOT EXISTS form (
     form TEXT NOT NULL
 ) STRICT"""
 
+# Likewise: hashes of the rows of blocks of people without their ids.
+_NAMELESS = """CREATE TABLE IF NOT EXISTS nameless (
+    file     BLOB NOT NULL REFERENCES file (fingerprint),
+    kind     TEXT NOT NULL CHECK (kind = 'rows'),
+    columns  TEXT NOT NULL,
+    distinct_hashes INTEGER NOT NULL,
+    hashes   BLOB NOT NULL,
+    places   BLOB NOT NULL,
+    PRIMARY KEY (file, columns)
+) STRICT"""
+
 
 def default_folder() -> Path:
     """The registry of this user: $COPRIV_REGISTRY, else copriv in $XDG_STATE_HOME, else in ~/.local/state."""
@@ -252,6 +263,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
         _require_format(connection, path.parent)
         connection.execute(_BLOCK)
         connection.execute(_FORM)
+        connection.execute(_NAMELESS)
     except BaseException:
         connection.close()
         raise

@@ -121,7 +121,8 @@ def check_payment(
         tell: is told how far it is.
     """
     found = look_up(registry, request, sources, tell)
-    settled = settle(registry, found, Word(person.name, request.version_of, request.unrelated, person.ask))
+    word = Word(person.name, request.version_of, request.unrelated, person.ask)
+    settled = settle(registry, found, word, request.person or "")
     split = wanted_split(registry, found, request, sources)
     check_split(registry, settled, split)
     public = check_public(registry, settled, split, request, sources, tell)

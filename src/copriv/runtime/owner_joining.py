@@ -135,7 +135,7 @@ def propose(options: JoinOptions, tell: Tell, ask: Ask | None) -> Proposal:
     require_valid(invitation.certificate, datetime.now(UTC))
     secrets, study = secrets_of(invitation, options.folder), invitation.terms()
     enrollment = _enroll(options, invitation, study.terms)
-    joining = settle_records(options, tell, ask)
+    joining = settle_records(options, tell, ask, study.terms.person)
     reading = joining.choose_reading(enrollment.guarantee, enrollment.accountant, study.terms, options.blocks)
     enrollment = msgspec.structs.replace(enrollment, ledger=str(joining.ledger), reading=reading)
     with options.machine.opened() as resources:
@@ -159,12 +159,12 @@ def approve(home: OwnerWorkspace, by: str, records: int) -> Approval:
     return home.approve(by, datetime.now(UTC).isoformat(timespec="seconds"), records)
 
 
-def settle_records(options: JoinOptions, tell: Tell, ask: Ask | None) -> Joining:
+def settle_records(options: JoinOptions, tell: Tell, ask: Ask | None, person: str) -> Joining:
     """From which ledger the study is paid: the one that the records have, or a new one in the folder."""
     word = Word(options.by, options.version_of, options.unrelated, ask)
     with Registry() as registry:
         found = registry.lookup(options.data, counting(tell, "recognising your records"), form=options.form)
-        return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite")
+        return settle_joining(registry, found, word, options.ledger, options.folder / "ledger.sqlite", person)
 
 
 def agreement_of(proposal: Proposal, folder: Path, *, approved: bool) -> Agreement:

@@ -140,7 +140,9 @@ def test_known_rows_get_no_fresh_budget(ledger):
     table = pl.read_parquet(renumbered).with_columns(case_id=pl.int_range(pl.len()) * 77 + 5)
     table.write_parquet("first-with-cases.parquet")
     with_cases = Path("first-with-cases.parquet").absolute()
-    append(ledger, "cases", with_cases)
+    with pytest.raises(BadInput, match="of its people"):
+        append(ledger, "cases", with_cases)
+    append(ledger, "cases", with_cases, unrelated=True)
     table.with_columns(who=pl.lit("s") + pl.col("case_id").cast(pl.String)).write_parquet("other-ids.parquet")
     with pytest.raises(BadInput, match="of its people"):
         append(ledger, "other", Path("other-ids.parquet").absolute())
