@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
-from copriv.errors import BadTable, LedgerFailure
+import polars as pl
+
+from copriv.errors import LedgerFailure
 from copriv.owner.kinship import Kin, KnownFile
 from copriv.owner.nameless_rows import kin_by_rows
 from copriv.owner.registry import Dataset, Found, Registry
 from copriv.owner.sqlite_ledger import SqliteLedger
-from copriv.records.block_files import BlockFile, people_in
+from copriv.records.block_files import BlockFile, names_people, people_in
 from copriv.records.file_format import PLAIN
-from copriv.records.person_id import NOBODY, person_id
+from copriv.records.person_id import NOBODY, person_id, require_kept
 from copriv.records.table import collect
 
 PEOPLE = "people"
@@ -77,17 +79,24 @@ def _accounts(dataset: Dataset) -> tuple[str, set[bytes]]:
 
 
 def _people(registry: Registry, found: Found, column: str) -> set[bytes]:
-    """The keyed ids of everybody in a file; nobody if it has no such column."""
-    form = registry.form_of(found.fingerprint) if found.form == PLAIN else found.form
-    try:
-        named = people_in(BlockFile(found.path, form, column))[0] if found.table is None else _in_memory(found, column)
-    except BadTable:
-        return set()
+    """The keyed ids of everybody in a file; nobody if it has no such column.
+
+    Raises:
+        BadTable: ids in it are not those that people had, so that nobody would be known.
+    """
+    if found.table is not None:
+        named = _in_memory(found.table, column)
+    else:
+        form = registry.form_of(found.fingerprint) if found.form == PLAIN else found.form
+        file = BlockFile(found.path, form, column)
+        named = people_in(file)[0] if names_people(file) else []
     return {registry.person(each) for each in named}
 
 
-def _in_memory(found: Found, column: str) -> list[str]:
-    if found.table is None or column not in (schema := found.table.collect_schema()):
+def _in_memory(table: pl.LazyFrame, column: str) -> list[str]:
+    schema = table.collect_schema()
+    if column not in schema:
         return []
-    named = collect(found.table.select(person_id(column, schema[column]))).to_series().unique()
+    require_kept(table, column)
+    named = collect(table.select(person_id(column, schema[column]))).to_series().unique()
     return [each for each in named.to_list() if each != NOBODY]

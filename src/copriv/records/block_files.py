@@ -56,6 +56,12 @@ def open_block_files(
     return tuple(found)
 
 
+def names_people(file: BlockFile) -> bool:
+    """Whether a file has the column that says whose a row is."""
+    tables = open_tables(file.path, file.form, names=[file.person])
+    return all(file.person in table.collect_schema() for table in tables)
+
+
 def people_in(file: BlockFile, tell: Tell = lambda _done, _total: None) -> tuple[list[str], int]:
     """The ids of all people of a file, each once, in the order of their first rows; and how many rows name nobody.
 

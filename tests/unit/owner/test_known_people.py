@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tests.arriving_blocks import append, ledger_of, state_of, write
 
-from copriv.errors import BadInput, CoprivError, LedgerFailure, LedgerRefusal
+from copriv.errors import BadInput, BadTable, CoprivError, LedgerFailure, LedgerRefusal
 from copriv.owner import dataset_ledger as module
 from copriv.owner.dataset_ledger import Word, open_settled, settle
 from copriv.owner.entries import Expired
@@ -169,3 +169,12 @@ def test_a_twin_that_notes_the_version_first_leaves_a_dead_end(ledger, monkeypat
         join_as_version(ledger, data)
     with pytest.raises(BadInput, match="known as a part of these records"):
         append(ledger, "mar", data)
+
+
+def test_people_whose_ids_lack_digits_are_not_taken_for_strangers(ledger, tmp_path):
+    data = tmp_path / "cut.parquet"
+    pl.read_parquet(again()).with_columns(who=pl.int_range(pl.len()) + 2.0**60).write_parquet(data)
+    with pytest.raises(BadTable, match=r"beyond 2\^53 as floating-point"):
+        settled(data)
+    pl.read_parquet(data).rename({"who": "other"}).write_parquet(tmp_path / "nameless.parquet")
+    assert settled(tmp_path / "nameless.parquet").dataset is None
