@@ -36,6 +36,31 @@ def torment(folder, generator, cuts, *, twin=None, tell=lambda: None):
     return toll
 
 
+def torment_beginnings(folder, generator, recordings):
+    """Cut the power only where the log begins anew, over entries that the main file has already."""
+    toll = Toll()
+    for number in range(recordings):
+        log, before = record(folder / f"anew-{number}.sqlite", generator, None)
+        for place in _beginnings(log):
+            toll.faults += 1
+            toll.violations += _cut_once(log[:place], before, generator, toll, menu=False)
+            if not toll.clean:
+                return toll
+    return toll
+
+
+def _beginnings(log):
+    """Every place after the head of a log was written, until the log is waited for and the main file written."""
+    anew = False
+    for place, operation in enumerate(log):
+        if isinstance(operation, power.Write) and operation.file.endswith("-wal") and operation.offset == 0:
+            anew = True
+        elif isinstance(operation, power.Write) and not operation.file.endswith("-wal"):
+            anew = False
+        if anew:
+            yield place + 1
+
+
 def record(path, generator, twin, *, menu=False):
     """An owner's life on a recording disk: most of its budget, closed and opened a few times on the way."""
     world.make_ledger(path)

@@ -8,6 +8,8 @@ import power_cuts
 import pytest
 import twins
 
+from copriv.owner import sqlite_ledger
+
 
 @pytest.fixture
 def chance():
@@ -43,6 +45,16 @@ def test_a_power_cut_takes_nothing_back_that_was_sent(tmp_path, chance):
     assert toll.violations == []
     assert toll.faults == 40
     assert toll.counts["sent"] > 100
+
+
+def test_a_log_that_begins_anew_is_never_mixed_with_what_it_was(tmp_path, chance, monkeypatch):
+    toll = power_cuts.torment_beginnings(tmp_path, chance, 1)
+    assert toll.violations == []
+    assert toll.faults > 100
+    monkeypatch.setattr(sqlite_ledger, "_CHARGING", "OFF")
+    (tmp_path / "twin").mkdir()
+    # Three of four recordings show it.
+    assert power_cuts.torment_beginnings(tmp_path / "twin", chance, 8).violations
 
 
 @pytest.mark.parametrize("twin", twins.OWNERS)

@@ -37,6 +37,9 @@ from copriv.privacy.guarantee import Amount, Guarantee, Measure
 
 Connect: TypeAlias = Callable[[Path], Any]
 
+# Nothing leaves before `store` or `settle` has waited for the disk, so a charge need not. But the log begins anew with
+# it, and without the wait for its head that NORMAL has, a power cut could mix it with what the main file has already.
+_CHARGING = "NORMAL"
 _PATIENCE = 30.0
 
 
@@ -109,7 +112,7 @@ class SqliteLedger:
 
     def reserve(self, query: str, question: str, amount: Amount, study: str, allowance: Amount) -> Stored | None:
         """Charge a query before it is answered."""
-        with self._waiting("OFF"):  # nothing leaves before `store` or `settle` has waited for the disk
+        with self._waiting(_CHARGING):
             charged = self._append(lambda state: state.charge(query, question, amount, study, allowance, now()))
         if charged is not None:
             return None
@@ -325,7 +328,7 @@ class SqliteLedger:
 
     @contextmanager
     def _waiting(self, how: str) -> Iterator[None]:
-        """How long commits wait for the disk, for a while: not at all, or until the log is moved."""
+        """How long commits wait for the disk, for a while."""
         with _failures(self._path):
             self._connection.execute(f"PRAGMA synchronous = {how}")
             try:
