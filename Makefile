@@ -39,7 +39,7 @@ test: $(READY) ## everything in check, then doctests and tests
 
 months: $(READY) ## 24 monthly retrainings on real panels: people return, appends are killed, old copies are put back
 	@echo "== months: about ten minutes"
-	@PYTHONPATH=. $(BIN)/python tests/faults/months.py
+	@PYTHONPATH=. $(BIN)/python tests/faults/months_cost.py
 
 torture: $(READY) ## a thousand kills of owner and of learner, and power cuts, over real processes
 	@echo "== torture: about a minute"
