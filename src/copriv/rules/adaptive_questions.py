@@ -1,8 +1,9 @@
 """What the adaptive rule asks next: always the first purchase of the plan that should cost the least.
 
-Before any answer that is a look: little of all owners, at the public model. If they show no shift, everybody is asked
-for the rest there, and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners
-or all of them are asked at the model of the hour, for little or everything, or for second moments.
+Before any answer that is a look: little of all owners, at the public model; of many owners with little noise half of a
+few budgets, and of the others only if these few differ. If they show no shift, everybody is asked for the rest there,
+and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners or all of them are
+asked at the model of the hour, for little or everything, or for second moments.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _STRONG, _SURE = 0.03, 0.8
 # times what sampling makes them differ by.
 _HIDDEN, _DIFFERENT, _PERHAPS = 0.1, 2.0, 0.3
 _FLATTEST = 1e-3
+# So many owners are a crowd. If their noise leaves this much to be seen of how samples differ, this part of them, each
+# for so many per cents, shows whether they are alike; if not, the others are asked for a look of so many per cents.
+_CROWD, _CLEAR, _SCOUTED, _SCOUT_SHARE, _LOOK_SHARE = 20, 0.9, 0.15, 50, 20
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
 # By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
@@ -64,7 +68,7 @@ def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) ->
 
     Nobody is asked for everything once others have shown a strong shift: looked at after 1, 2, 4, 8, … answers.
     """
-    question = state.open_question(owner)
+    question = state.open_question(owner) or _look_of_the_others(setting, state, owner)
     if question is None or not question.is_for_all or len(state.questions) >= MOST_QUESTIONS:
         return question
     answers = len(state.answered(question))
@@ -92,9 +96,30 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
 
 
 def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Question:
-    """The first question: little of everybody, unless noise hides even a strong shift; then all at once."""
-    share = 0 if _is_hidden(setting) else choose_look(outlook, budget).share
-    return Question(Ask(setting.geometry.start, "gradient", share), len(setting.records))
+    """The first question: little of everybody, or half of a few; all at once if noise hides even a strong shift."""
+    theta, owners = setting.geometry.start, len(setting.records)
+    if _is_hidden(setting):
+        return Question(Ask(theta, "gradient", 0), owners)
+    if setting.noise.norm is Norm.L1 and owners >= _CROWD and _visible(setting, 0.0) > _CLEAR:
+        return Question(Ask(theta, "gradient", _on_menu(setting, _SCOUT_SHARE)), math.ceil(_SCOUTED * owners))
+    return Question(Ask(theta, "gradient", choose_look(outlook, budget).share), owners)
+
+
+def _look_of_the_others(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
+    """The look at an owner that was not among the first few, if only they were asked so far and they are not alike."""
+    owners = len(setting.records)
+    if len(state.questions) != 1 or state.questions[0].owners == owners or state.answers(owner) > 0:
+        return None
+    _, among = inferred(setting, state)
+    if _are_alike(setting, state, among, strong=is_strong(setting, state)):
+        return None
+    return Question(Ask(setting.geometry.start, "gradient", _on_menu(setting, _LOOK_SHARE)), owners)
+
+
+def _on_menu(setting: AdaptiveSetting, share: int) -> int:
+    """The largest share of the menu that is not larger; the least if there is none."""
+    shares = setting.noise.shares
+    return max((each for each in shares if each <= share), default=min(shares))
 
 
 def _is_hidden(setting: AdaptiveSetting) -> bool:
@@ -158,7 +183,7 @@ def _budget(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, str
     probed = strong or sum(question.ask.kind == "gradient" for question in state.questions) >= 2
     if "second_moments" in noise.kinds and probed and not bought:
         squares = _precision(noise.second_moments_std)
-    alike = _is_alike(setting, among) and not (strong and _heard(state) < _ENOUGH)
+    alike = _are_alike(setting, state, among, strong=strong)
     kept = _KEPT if strong and not alike else 0
     return Budget(
         left=left,
@@ -180,13 +205,20 @@ def _heard(state: AdaptiveState) -> int:
     return max(map(asked.count, set(asked)), default=0)
 
 
-def _is_alike(setting: AdaptiveSetting, among: Among) -> bool:
+def _are_alike(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, strong: bool) -> bool:
     """Whether noise hides how owners differ: then it does not matter who is asked where."""
+    if strong and _heard(state) < _ENOUGH:
+        return False
+    likely = among.exceeds(_DIFFERENT / float(np.mean(setting.records))) < _PERHAPS
+    return len(setting.records) >= _ENOUGH and (likely or _visible(setting, among.expected) < _HIDDEN)
+
+
+def _visible(setting: AdaptiveSetting, among: float) -> float:
+    """The share that differences between owners, of κ and of samples, have in what their answers differ by."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
-    own = (among.expected + 1 / sizes.mean()) * np.diag(geometry.spread)
+    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
     noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
-    seen = float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
-    return len(sizes) >= _ENOUGH and (among.exceeds(_DIFFERENT / sizes.mean()) < _PERHAPS or seen < _HIDDEN)
+    return float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:

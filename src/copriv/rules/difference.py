@@ -34,7 +34,7 @@ _TINY = 1e-16
 # Answers at nearly one place with nearly no noise have a covariance that is singular in double precision, but for this.
 _ROUNDING = 1e-12
 # Steps are of one direction if the others are shorter than this share; curvature along a step is at least that.
-_STRAIGHT, _FLATTEST = 1e-6, 0.05
+_STRAIGHT, _FLATTEST = 1e-6, 0.001
 # Under a shift the clip takes another part of private gradients than of public ones: they differ by so many times it.
 _MISREAD = 0.7
 # So many deviations below 0 a mean is as good as any further down.
