@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
+from copriv.rules.adaptive_inference import AdaptiveSetting, inferred, inferred_among
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
@@ -46,9 +46,10 @@ _KEPT = 10
 _WORTH_STAYING = 0.05
 # The next batch is asked where the last one was while this part of the noise is more than a wrong Hessian would add.
 _STALE = 0.3
-# Owners in batches are asked for so many per cents, those of the first batch for fewer. The rest makes answers finer,
-# and then nothing was split; or it is asked for elsewhere, should owners turn out to differ.
-_FIRST_BATCH, _BATCH = 50, 80
+# Owners in batches are asked for so many per cents, those of the first batch for fewer unless noise hides nearly all
+# that they differ by. The rest makes answers finer, and then nothing was split; or it is asked for elsewhere, should
+# owners turn out to differ.
+_FIRST_BATCH, _BATCH, _DEEP = 50, 80, 0.25
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -85,6 +86,9 @@ def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) ->
 @lru_cache(maxsize=16)
 def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     """What is asked next, and how many owners: the first purchase of the plan that should cost the least."""
+    begun = _batch_of_the_hour(setting, state)
+    if begun is not None:
+        return begun
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = is_strong(setting, state)
@@ -110,7 +114,7 @@ def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Questio
     if _is_hidden(setting):
         return Question(Ask(theta, "gradient", 0), owners)
     if _is_in_batches(setting):
-        return _batch_at(setting, theta, _FIRST_BATCH)
+        return _batch_at(setting, theta, _BATCH if _visible(setting, 0.0) < _DEEP else _FIRST_BATCH)
     if setting.noise.norm is Norm.L1 and owners >= _CROWD and _visible(setting, 0.0) > _CLEAR:
         return Question(Ask(theta, "gradient", _on_menu(setting, _SCOUT_SHARE)), math.ceil(_SCOUTED * owners))
     return Question(Ask(theta, "gradient", choose_look(outlook, budget).share), owners)
@@ -132,17 +136,31 @@ def _batch(
     return _batch_at(setting, last if float(np.mean(stale)) < _STALE * float(np.mean(noise)) else theta, _BATCH)
 
 
+def _batch_of_the_hour(setting: AdaptiveSetting, state: AdaptiveState) -> Question | None:
+    """The batch that has begun and is not complete: until it is, nothing is worked out anew."""
+    heard, owners = len(state.told), len(setting.records)
+    if heard >= owners or heard % _batch_size(setting) == 0 or not _is_in_batches(setting):
+        return None
+    shares = [_on_menu(setting, share) for share in (_FIRST_BATCH, _BATCH)]
+    in_batches = all(one.ask.kind == "gradient" and one.ask.level in shares for one in state.told)
+    return _batch_at(setting, state.told[-1].ask.theta, _BATCH) if in_batches else None
+
+
+def _batch_size(setting: AdaptiveSetting) -> int:
+    return math.ceil(len(setting.records) / BATCHES)
+
+
 def _batch_at(setting: AdaptiveSetting, theta: FloatArray, share: int) -> Question:
     """A question to a batch, for much of what it has."""
     ask = Ask(theta, "gradient", _on_menu(setting, share))
-    return Question(ask, math.ceil(len(setting.records) / BATCHES))
+    return Question(ask, _batch_size(setting))
 
 
 def is_refined(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> bool:
     """Whether an owner has answered in its batch, and its answer may become finer: owners do not seem to differ."""
     if not _is_in_batches(setting) or state.answers(owner) == 0:
         return False
-    return not _differ_surely(setting, inferred(setting, state)[1])
+    return not _differ_surely(setting, inferred_among(setting, state))
 
 
 def _look_of_the_others(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
@@ -150,7 +168,7 @@ def _look_of_the_others(setting: AdaptiveSetting, state: AdaptiveState, owner: i
     owners = len(setting.records)
     if len(state.questions) != 1 or state.questions[0].owners == owners or state.answers(owner) > 0:
         return None
-    _, among = inferred(setting, state)
+    among = inferred_among(setting, state)
     if _is_in_batches(setting):
         differ = _differ_surely(setting, among)
     else:
