@@ -32,7 +32,6 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.rules.evidence import Evidence, pool
-from copriv.rules.hidden_differences import asks_in_batches, visible_share
 from copriv.rules.public_moments import PublicGradients, PublicMoments
 from copriv.vectors import FloatArray, Norm
 
@@ -149,9 +148,6 @@ class NewtonForecast:
     def best_clip(self, records: Sequence[int], units: Sequence[float], shifts: Mapping[float, float]) -> float:
         """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
 
-        Of owners that are asked in batches (`rules.hidden_differences`) it is the next longer one: most of them are
-        asked where a shift has led, for everything, so that noise costs less there than at the public model.
-
         Args:
             records: n_i of each owner.
             units: the deviation of each owner's noise on one answer for a clip of 1.
@@ -162,15 +158,7 @@ class NewtonForecast:
             float(np.log(self._shifted_costs(place, records, clip * np.asarray(units), sizes)) @ chances)
             for place, clip in enumerate(self.clips)
         ]
-        place = int(np.argmin(expected))
-        in_batches = asks_in_batches(len(records), self._visible(place, records, units))
-        return self.clips[min(place + in_batches, len(self.clips) - 1)]
-
-    def _visible(self, place: int, records: Sequence[int], units: Sequence[float]) -> float:
-        """How much of what owners differ by could be seen at a clip."""
-        spread = self.outlooks[place].spread
-        noise = (self.clips[place] * np.asarray(units)[:, None]) ** 2
-        return visible_share(records, spread / float(np.mean(records)), np.tile(noise, spread.size))
+        return self.clips[int(np.argmin(expected))]
 
     def _shifted_costs(
         self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray

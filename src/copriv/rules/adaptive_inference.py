@@ -51,26 +51,14 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
     return infer(setting.geometry, records, observations, hessian, setting.expected), among
 
 
-@lru_cache(maxsize=16)
-def inferred_among(setting: AdaptiveSetting, state: AdaptiveState) -> Among:
-    """How much owners differ, without the rest of `inferred`."""
-    return _grouped(setting, state)[1]
-
-
 def _observations(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[list[Observation], Among]:
     """One for every place: the answers there, pooled over owners; and how much owners differ."""
-    groups, among = _grouped(setting, state)
-    return [_pooled(setting, *group, among.expected) for group in groups], among
-
-
-def _grouped(
-    setting: AdaptiveSetting, state: AdaptiveState
-) -> tuple[list[tuple[list[Told], Evidence, FloatArray]], Among]:
-    """The answers at every place, what they are evidence of, and the spread there; and how much owners differ."""
     geometry, groups = setting.geometry, _by_place(setting, state)
     evidences = [_evidence(setting, group) for group in groups]
     spreads = [_spread_at(geometry, geometry.place(group[0].ask.theta)) for group in groups]
-    return list(zip(groups, evidences, spreads, strict=True)), difference_among(evidences, spreads)
+    among = difference_among(evidences, spreads)
+    pooled = zip(groups, evidences, spreads, strict=True)
+    return [_pooled(setting, *one, among.expected) for one in pooled], among
 
 
 def _pooled(

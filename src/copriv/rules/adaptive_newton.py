@@ -19,14 +19,7 @@ from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting
-from copriv.rules.adaptive_questions import (
-    MOST_ANSWERS,
-    MOST_QUESTIONS,
-    is_refined,
-    model_of,
-    next_question,
-    open_question,
-)
+from copriv.rules.adaptive_questions import MOST_ANSWERS, MOST_QUESTIONS, model_of, next_question, open_question
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
@@ -80,8 +73,7 @@ class AdaptiveNewton:
         if state.left(owner) <= 0:
             return None
         question = open_question(self.setting, state, owner)
-        is_late = len(state.questions) >= MOST_QUESTIONS or is_refined(self.setting, state, owner)
-        if question is None and is_late:
+        if question is None and len(state.questions) >= MOST_QUESTIONS:
             return self._more_of_the_last(state, owner)
         question = question or next_question(self.setting, state)
         finer = None if question.finer is None else self._finer(state, owner, question.finer)

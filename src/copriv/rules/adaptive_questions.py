@@ -1,10 +1,9 @@
 """What the adaptive rule asks next: always the first purchase of the plan that should cost the least.
 
-Owners whose noise hides how they differ are asked in batches (`rules.hidden_differences`). For all others the first
-question is a look: little of all owners, at the public model; of many owners with little noise half of a few budgets,
-and of the others only if these few differ. If they show no shift, everybody is asked for the rest there, and no budget
-is split: answers become finer (`rules.purchase`). If they do, a part of the owners or all of them are asked at the
-model of the hour, for little or everything, or for second moments.
+Before any answer that is a look: little of all owners, at the public model; of many owners with little noise half of a
+few budgets, and of the others only if these few differ. If they show no shift, everybody is asked for the rest there,
+and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners or all of them are
+asked at the model of the hour, for little or everything, or for second moments.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from copriv.rules.adaptive_inference import AdaptiveSetting, inferred, inferred_among
+from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
-from copriv.rules.hidden_differences import BATCHES, asks_in_batches, visible_share
 from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
@@ -44,12 +42,6 @@ _CROWD, _CLEAR, _SCOUTED, _SCOUT_SHARE, _LOOK_SHARE = 20, 0.9, 0.15, 50, 20
 _KEPT = 10
 # By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
 _WORTH_STAYING = 0.05
-# The next batch is asked where the last one was while this part of the noise is more than a wrong Hessian would add.
-_STALE = 0.3
-# Owners in batches are asked for so many per cents, those of the first batch for fewer unless noise hides nearly all
-# that they differ by. The rest makes answers finer, and then nothing was split; or it is asked for elsewhere, should
-# owners turn out to differ.
-_FIRST_BATCH, _BATCH, _DEEP = 50, 80, 0.25
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -86,9 +78,6 @@ def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) ->
 @lru_cache(maxsize=16)
 def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     """What is asked next, and how many owners: the first purchase of the plan that should cost the least."""
-    begun = _batch_of_the_hour(setting, state)
-    if begun is not None:
-        return begun
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = is_strong(setting, state)
@@ -96,8 +85,6 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     outlook = _outlook(setting, found, theta)
     if not state.told:
         return _look(setting, outlook, budget)
-    if _is_in_batches(setting) and not _differ_surely(setting, among):
-        return _batch(setting, state, theta, outlook, budget)
     finer, asked = _asked(setting, state, theta, outlook, budget)
     purchase = choose(outlook, budget, asked)
     if purchase.kind == "second_moments":
@@ -109,71 +96,22 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
 
 
 def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Question:
-    """The first question: a batch, or little of everybody, or half of a few; all if noise hides even a strong shift."""
+    """The first question: little of everybody, or half of a few; all at once if noise hides even a strong shift."""
     theta, owners = setting.geometry.start, len(setting.records)
     if _is_hidden(setting):
         return Question(Ask(theta, "gradient", 0), owners)
-    if _is_in_batches(setting):
-        return _batch_at(setting, theta, _BATCH if _visible(setting, 0.0) < _DEEP else _FIRST_BATCH)
     if setting.noise.norm is Norm.L1 and owners >= _CROWD and _visible(setting, 0.0) > _CLEAR:
         return Question(Ask(theta, "gradient", _on_menu(setting, _SCOUT_SHARE)), math.ceil(_SCOUTED * owners))
     return Question(Ask(theta, "gradient", choose_look(outlook, budget).share), owners)
 
 
-def _is_in_batches(setting: AdaptiveSetting) -> bool:
-    """Whether each owner is asked once, for everything; with independent noise (L2) two answers tell as much as one."""
-    return setting.noise.norm is Norm.L1 and asks_in_batches(len(setting.records), _visible(setting, 0.0))
-
-
-def _batch(
-    setting: AdaptiveSetting, state: AdaptiveState, theta: FloatArray, outlook: Outlook, budget: Budget
-) -> Question:
-    """The next batch: at the model, or where the last one was, if the way to the model hardly matters beside noise."""
-    last = next(told.ask.theta for told in reversed(state.told) if told.ask.kind == "gradient")
-    moved = (setting.geometry.place(theta) - setting.geometry.place(last)) ** 2
-    stale = np.einsum("c,cjk,k->j", outlook.chances, outlook.openness, moved)
-    noise = 1 / float(np.sum(budget.gradient)) / outlook.values
-    return _batch_at(setting, last if float(np.mean(stale)) < _STALE * float(np.mean(noise)) else theta, _BATCH)
-
-
-def _batch_of_the_hour(setting: AdaptiveSetting, state: AdaptiveState) -> Question | None:
-    """The batch that has begun and is not complete: until it is, nothing is worked out anew."""
-    heard, owners = len(state.told), len(setting.records)
-    if heard >= owners or heard % _batch_size(setting) == 0 or not _is_in_batches(setting):
-        return None
-    shares = [_on_menu(setting, share) for share in (_FIRST_BATCH, _BATCH)]
-    in_batches = all(one.ask.kind == "gradient" and one.ask.level in shares for one in state.told)
-    return _batch_at(setting, state.told[-1].ask.theta, _BATCH) if in_batches else None
-
-
-def _batch_size(setting: AdaptiveSetting) -> int:
-    return math.ceil(len(setting.records) / BATCHES)
-
-
-def _batch_at(setting: AdaptiveSetting, theta: FloatArray, share: int) -> Question:
-    """A question to a batch, for much of what it has."""
-    ask = Ask(theta, "gradient", _on_menu(setting, share))
-    return Question(ask, _batch_size(setting))
-
-
-def is_refined(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> bool:
-    """Whether an owner has answered in its batch, and its answer may become finer: owners do not seem to differ."""
-    if not _is_in_batches(setting) or state.answers(owner) == 0:
-        return False
-    return not _differ_surely(setting, inferred_among(setting, state))
-
-
 def _look_of_the_others(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
-    """The look at an owner that was not among the first few, if only they were asked so far, and they differ."""
+    """The look at an owner that was not among the first few, if only they were asked so far and they are not alike."""
     owners = len(setting.records)
     if len(state.questions) != 1 or state.questions[0].owners == owners or state.answers(owner) > 0:
         return None
-    among = inferred_among(setting, state)
-    if _is_in_batches(setting):
-        differ = _differ_surely(setting, among)
-    else:
-        differ = not _are_alike(setting, state, among, strong=is_strong(setting, state))
-    if not differ:
+    _, among = inferred(setting, state)
+    if _are_alike(setting, state, among, strong=is_strong(setting, state)):
         return None
     return Question(Ask(setting.geometry.start, "gradient", _on_menu(setting, _LOOK_SHARE)), owners)
 
@@ -275,18 +213,12 @@ def _are_alike(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, 
     return len(setting.records) >= _ENOUGH and (likely or _visible(setting, among.expected) < _HIDDEN)
 
 
-def _differ_surely(setting: AdaptiveSetting, among: Among) -> bool:
-    """Whether owners surely differ by more than sampling makes them, and by enough to be seen beside their noise."""
-    differ = among.exceeds(_DIFFERENT / float(np.mean(setting.records))) > _SURE
-    return differ and not asks_in_batches(len(setting.records), _visible(setting, among.expected))
-
-
 def _visible(setting: AdaptiveSetting, among: float) -> float:
     """The share that differences between owners, of κ and of samples, have in what their answers differ by."""
-    geometry = setting.geometry
-    own = (among + 1 / float(np.mean(setting.records))) * np.diag(geometry.spread)
+    geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
+    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
     noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
-    return visible_share(setting.records, own, noise)
+    return float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:

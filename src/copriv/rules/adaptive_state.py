@@ -30,7 +30,7 @@ class Question:
     """One question, to so many owners; a share of 0 is all that an owner has left, but for what is `kept`.
 
     Whoever has answered at the model `finer` before spends what it has left on a finer answer there instead. `strong`
-    says whether a strong shift was known when it was asked, or would have changed nothing.
+    says whether a strong shift was known when it was asked.
     """
 
     ask: Ask
