@@ -72,7 +72,7 @@ bench-cost: $(READY) ## what privacy costs: ours, Algorithm 1 and what users wou
 	@$(BIN)/python -m benchmarks cost
 
 bench-shift: $(READY) ## public rows that differ from the owners': ours against every other use of the same budget
-	@echo "== benchmark: shift (somewhat below twenty minutes; real data from \$$COPRIV_DATA or ../shared/data)"
+	@echo "== benchmark: shift (about twenty minutes; real data from \$$COPRIV_DATA or ../shared/data)"
 	@$(BIN)/python -m benchmarks shift
 
 bench-worth: $(READY) ## is the joint model worth having? held-out R² and AUC beside models that need no owners
