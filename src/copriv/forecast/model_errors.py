@@ -111,7 +111,7 @@ def _of_adaptive(rule: AdaptiveNewton, state: AdaptiveState) -> Errors:
         return SHIFTED
     moves = np.linalg.solve(found.hessian, _prediction(found, geometry, sampled, geometry.place(rule.model(state))))
     by_question = np.split(moves, len(found.observations), axis=1)
-    noise = sum((move * one.variance) @ move.T for move, one in zip(by_question, found.observations, strict=True))
+    noise = sum(move @ one.noise @ move.T for move, one in zip(by_question, found.observations, strict=True))
     whole = np.sum(by_question, axis=0)
     private = whole @ geometry.spread @ whole.T / records
     for move, one in zip(by_question, found.observations, strict=True):

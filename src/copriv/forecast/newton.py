@@ -46,6 +46,8 @@ _TAIL, _TAIL_ROWS, _WIDEST_TAIL = (0.99, 0.999), 10, 0.2
 _MANY = 1000
 # What a clip blunts of a shift is mended by later answers, but for this share.
 _BLUNT = 0.1
+# From so many to so many owners a clip is a step longer, if less than this can be seen of how their samples differ.
+_SEVERAL, _CROWD, _HIDDEN = 10, 25, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +147,36 @@ class NewtonForecast:
         explained = float(np.diag(outlook.price) @ outlook.spread)
         return (explained + outlook.unexplained) / rows / self.fitness
 
-    def best_clip(self, records: Sequence[int], units: Sequence[float], shifts: Mapping[float, float]) -> float:
+    def best_clip(
+        self, records: Sequence[int], units: Sequence[float], shifts: Mapping[float, float], *, laplace: bool = False
+    ) -> float:
         """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
+
+        Laplace noise weighs less than its variance says where it hides how owners differ (`rules.laplace`), and a clip
+        that is a little too long is safer under a shift than one that is too short. So there it is the next one.
 
         Args:
             records: n_i of each owner.
             units: the deviation of each owner's noise on one answer for a clip of 1.
             shifts: by how much gradients of another population differ, in units of one record's variance.
+            laplace: whether the noise is Laplace noise.
         """
         sizes, chances = np.asarray(list(shifts)), np.asarray(list(shifts.values()))
         expected = [
             float(np.log(self._shifted_costs(place, records, clip * np.asarray(units), sizes)) @ chances)
             for place, clip in enumerate(self.clips)
         ]
-        return self.clips[int(np.argmin(expected))]
+        best = int(np.argmin(expected))
+        if laplace and self._is_hidden(best, records, self.clips[best] * np.asarray(units)):
+            best = min(best + 1, len(self.clips) - 1)
+        return self.clips[best]
+
+    def _is_hidden(self, place: int, records: Sequence[int], deviations: FloatArray) -> bool:
+        """Whether several owners, but not a crowd, differ by less than their noise."""
+        sizes = np.asarray(records, dtype=np.float64)
+        own, noise = self.outlooks[place].spread / sizes.mean(), deviations[:, None] ** 2
+        seen = np.mean(own / (own + noise + np.finfo(float).tiny), axis=1)
+        return _SEVERAL <= sizes.size < _CROWD and float(sizes / sizes.sum() @ seen) < _HIDDEN
 
     def _shifted_costs(
         self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray

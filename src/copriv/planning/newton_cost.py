@@ -17,7 +17,7 @@ from copriv.rules.newton import NewtonRule
 from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
 from copriv.simulation.cost import Protection, Scene, simulate_rule
-from copriv.vectors import FloatArray
+from copriv.vectors import FloatArray, Norm
 
 
 def newton_prediction(
@@ -38,7 +38,7 @@ def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> 
     """The clip that the public rows recommend under a menu, and ψ if there is no shift."""
     ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start)
     units = _units(scene, protection, 1)
-    clip = ahead.best_clip(scene.records, units, chances_of_shifts())
+    clip = ahead.best_clip(scene.records, units, chances_of_shifts(), laplace=protection.norm is Norm.L1)
     known = ahead.at(clip) or ahead
     return replace(known.best(scene.records, {1: units}), answers=MOST_ANSWERS)
 

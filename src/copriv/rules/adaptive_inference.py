@@ -2,11 +2,13 @@
 
 Owners that answer the same question are weighed by precision as far as noise counts, and by their records as far as
 they differ (κ, one for gradients and one for second moments). Those who answered one question stand for all owners only
-up to that difference, and those who answered another differ the other way: both is known (`Observation.aside`).
+up to that difference, and those who answered another differ the other way: both is known (`Observation.aside`). Owners
+that seem alike are then weighed anew, each number by how far its noise lets it be trusted (`rules.laplace`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +18,9 @@ from copriv.losses.moments import unpack_second_moments
 from copriv.rules.adaptive_state import AdaptiveState, Told, settled
 from copriv.rules.difference import Difference, HessianObservation, Observation, infer
 from copriv.rules.evidence import Among, Evidence, difference_among
+from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
+from copriv.rules.laplace import Gaussians, told_by_owners
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, Norm
 
@@ -24,6 +28,12 @@ from copriv.vectors import FloatArray, Norm
 _SILENCE = 1e-12
 # Laplace noise has longer tails than the Gaussian that stands for it; that of many owners together hardly has.
 _TAILS = 1.5
+# So often every Laplace likelihood is fitted to what the others say (`rules.laplace`), unless at some place the mean
+# square of what they differ by is above so many times what it should be.
+_FITS, _CONTRARY = 2, 2.0
+# Noise counts if it has this part of what samples differ by. Owners differ if κ is perhaps above so many times what
+# sampling makes it, and above this part of their noise; of fewer than so many owners nobody knows.
+_COUNTS, _DIFFERENT, _SEEN, _PERHAPS, _ENOUGH = 0.1, 2.0, 0.1, 0.3, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,42 +53,97 @@ class AdaptiveSetting:
     expected: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Everything that was told at one place: the answers, what they are evidence of, and how much records vary there.
+
+    `noise` is the deviation of each answer's, before whitening.
+    """
+
+    told: tuple[Told, ...]
+    evidence: Evidence
+    spread: FloatArray
+    noise: FloatArray
+
+
 @lru_cache(maxsize=16)
 def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference, Among]:
     """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
-    observations, among = _observations(setting, state)
+    asked = _asked(setting, state)
+    among = difference_among([each.evidence for each in asked], [each.spread for each in asked])
     records, hessian = float(sum(setting.records)), _hessian(setting, state)
-    return infer(setting.geometry, records, observations, hessian, setting.expected), among
+    pooled = [_pooled(setting, each, among.expected) for each in asked]
+    found = infer(setting.geometry, records, [one for one, _ in pooled], hessian, setting.expected)
+    if not _has_laplace_tails(setting, asked, among):
+        return found, among
+    for turn in range(_FITS):
+        expected = foretold(found, setting.geometry, [noise for _, noise in pooled])
+        if turn == 0 and _contradict(setting.geometry, pooled, expected):
+            break
+        known = map(Gaussians, expected.means, expected.variances)
+        pooled = [_fitted(setting, *each, among.expected) for each in zip(asked, known, strict=True)]
+        observations = [one for one, _ in pooled]
+        found = infer(setting.geometry, records, observations, hessian, setting.expected, found.chances)
+    return found, among
 
 
-def _observations(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[list[Observation], Among]:
-    """One for every place: the answers there, pooled over owners; and how much owners differ."""
-    geometry, groups = setting.geometry, _by_place(setting, state)
-    evidences = [_evidence(setting, group) for group in groups]
-    spreads = [_spread_at(geometry, geometry.place(group[0].ask.theta)) for group in groups]
-    among = difference_among(evidences, spreads)
-    pooled = zip(groups, evidences, spreads, strict=True)
-    return [_pooled(setting, *one, among.expected) for one in pooled], among
+def _contradict(geometry: PublicGeometry, pooled: list[tuple[Observation, FloatArray]], expected: Gaussians) -> bool:
+    """Whether answers at some place are not what the others foretell: then the model is wrong, not the noise."""
+    told = np.stack([one.deviation for one, _ in pooled]) @ geometry.unwhiten
+    squares = (told - expected.means) ** 2 / (expected.variances + np.stack([noise for _, noise in pooled]))
+    return float(squares.mean(axis=1).max()) > _CONTRARY
 
 
-def _pooled(
-    setting: AdaptiveSetting, group: list[Told], evidence: Evidence, spread: FloatArray, among: float
-) -> Observation:
-    """The answers to one question as one: weighed by precision as far as noise counts, else by records."""
-    geometry, theta = setting.geometry, group[0].ask.theta
-    own = float(spread.mean()) * (1 / evidence.records + among)
-    noise = evidence.variances.mean(axis=1)
-    weights = pooling_weights(evidence.records, own, noise)
+def _has_laplace_tails(setting: AdaptiveSetting, asked: list[_Asked], among: Among) -> bool:
+    """Whether answers are read as ones with Laplace noise: it is, it counts, and owners do not differ beside it.
+
+    Owners that differ may do so in any way, not only in a Gaussian one; then an outlier need not be noise.
+    """
+    if setting.noise.norm is not Norm.L1 or not asked:
+        return False
+    size = float(np.mean(setting.records))
+    least = min(float(np.mean(each.evidence.variances.mean(axis=0) / each.spread)) for each in asked)
+    differ = among.exceeds(max(_DIFFERENT / size, _SEEN * least)) > _PERHAPS
+    return least > _COUNTS / size and not (differ and len(setting.records) >= _ENOUGH)
+
+
+def _pooled(setting: AdaptiveSetting, asked: _Asked, among: float) -> tuple[Observation, FloatArray]:
+    """The answers to one question as one, weighed by precision as far as noise counts, else by records; and its noise.
+
+    The noise is that of each number as owners send it.
+    """
+    geometry, theta, evidence = setting.geometry, asked.told[0].ask.theta, asked.evidence
+    own = float(asked.spread.mean()) * (1 / evidence.records + among)
+    weights = pooling_weights(evidence.records, own, evidence.variances.mean(axis=1))
     tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
     variance = tails * (weights**2 @ evidence.variances) + geometry.clipping_doubt(theta) ** 2
-    aside = _aside(setting, [told.owner for told in group], weights, among)
-    return Observation(geometry.place(theta), weights @ evidence.deviations, variance, aside)
+    aside = _aside(setting, [told.owner for told in asked.told], weights, among)
+    raw = np.full(geometry.parameters, tails * float(weights**2 @ asked.noise**2))
+    return Observation(geometry.place(theta), weights @ evidence.deviations, np.diag(variance), aside), raw
+
+
+def _fitted(
+    setting: AdaptiveSetting, asked: _Asked, expected: Gaussians, among: float
+) -> tuple[Observation, FloatArray]:
+    """The same with every answer's Laplace noise fitted to what is expected of it (`rules.laplace`)."""
+    geometry, theta, evidence = setting.geometry, asked.told[0].ask.theta, asked.evidence
+    spread = geometry.spread + np.diag(asked.spread - np.diag(geometry.spread))
+    varies = np.sum(geometry.unwhiten * (spread @ geometry.unwhiten), axis=0)
+    own = varies * (1 / evidence.records + among)[:, None]
+    scales = asked.noise[:, None] / math.sqrt(2)
+    told = told_by_owners(evidence.deviations @ geometry.unwhiten, scales, own, expected)
+    weights = pooling_weights(evidence.records[:, None], own, told.variances)
+    noise = np.sum(weights**2 * told.variances, axis=0)
+    whole = geometry.whiten.T @ (noise[:, None] * geometry.whiten) + np.diag(geometry.clipping_doubt(theta) ** 2)
+    aside = _aside(setting, [told.owner for told in asked.told], weights.mean(axis=1), among)
+    deviation = np.sum(weights * told.means, axis=0) @ geometry.whiten
+    return Observation(geometry.place(theta), deviation, whole, aside), noise
 
 
 def pooling_weights(records: FloatArray, own: FloatArray, noise: FloatArray) -> FloatArray:
-    """Of owners that differ by `own` and answer with `noise`, to learn of their average by records."""
+    """Of owners (rows) that differ by `own` and answer with `noise`, to learn of their average by records."""
     precise, sized, kept = 1 / (own + noise), records / records.sum(), own / (own + noise)
-    return np.asarray(precise / precise.sum() * (1 - sized @ kept) + sized * kept)
+    return np.asarray(precise / precise.sum(axis=0) * (1 - np.sum(sized * kept, axis=0)) + sized * kept)
 
 
 def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, among: float) -> FloatArray:
@@ -89,25 +154,25 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
     return np.asarray(off * np.sqrt(1 / sizes + among))
 
 
-def _by_place(setting: AdaptiveSetting, state: AdaptiveState) -> list[list[Told]]:
+def _asked(setting: AdaptiveSetting, state: AdaptiveState) -> list[_Asked]:
+    """What was told at every place."""
     groups: dict[bytes, list[Told]] = {}
     for told in settled(state.told, setting.noise.norm):
         if told.ask.kind == "gradient":
             groups.setdefault(told.ask.theta.tobytes(), []).append(told)
-    return list(groups.values())
+    return [_asked_there(setting, tuple(group)) for group in groups.values()]
 
 
-def _evidence(setting: AdaptiveSetting, group: list[Told]) -> Evidence:
+def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...]) -> _Asked:
     """The deviations of answers to one question, the noise in them, and who has not answered it."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
-    answers = np.stack([told.values for told in group])
-    owners = [told.owner for told in group]
+    theta, owners = group[0].ask.theta, [told.owner for told in group]
     stds = np.asarray([setting.noise.std_of(told.owner, told.ask) for told in group])
     least = _SILENCE * np.diag(geometry.spread) / sizes.sum()
+    deviations = geometry.deviations(theta, np.stack([told.values for told in group]))
     variances = stds[:, None] ** 2 / geometry.values + least
-    return Evidence(
-        geometry.deviations(group[0].ask.theta, answers), variances, sizes[owners], np.delete(sizes, owners)
-    )
+    evidence = Evidence(deviations, variances, sizes[owners], np.delete(sizes, owners))
+    return _Asked(group, evidence, _spread_at(geometry, geometry.place(theta)), stds)
 
 
 def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:

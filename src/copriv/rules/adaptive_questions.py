@@ -136,7 +136,9 @@ def _asked(
     geometry, owners = setting.geometry, len(setting.records)
     best, where, most = Asked(np.zeros(owners), np.zeros(geometry.parameters)), None, -math.inf
     places = {one.ask.theta.tobytes(): one.ask.theta for one in state.told if one.ask.kind == "gradient"}
-    for place in places.values() if budget.power > 1 else ():
+    # Answers of one place say nothing of the Hessian: under a strong shift nobody stays there.
+    may_stay = budget.power > 1 and (len(places) > 1 or not is_strong(setting, state))
+    for place in places.values() if may_stay else ():
         level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
         asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
         gained = gain_of_finer(outlook, budget, asked)

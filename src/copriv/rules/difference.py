@@ -43,7 +43,7 @@ _FURTHEST = -1e3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """The pooled answers to one question: where it was asked, the deviation, and its variance in each coordinate.
+    """The pooled answers to one question: where it was asked, the deviation, and the covariance of the noise in it.
 
     `aside` says by how much those who answered differ from all owners: its products with that of other observations
     are covariances in units of one record's variance.
@@ -51,7 +51,7 @@ class Observation:
 
     place: FloatArray
     deviation: FloatArray
-    variance: FloatArray
+    noise: FloatArray
     aside: FloatArray
 
 
@@ -146,14 +146,19 @@ def infer(
     observations: Sequence[Observation],
     hessian: HessianObservation | None,
     expected: FloatArray,
+    chances: FloatArray | None = None,
 ) -> Difference:
-    """The difference, given the answers; `expected` are the logarithms of `prior`, `records` is n."""
+    """The difference, given the answers; `expected` are the logarithms of `prior`, `records` is n.
+
+    The chances of every α and β follow from both, unless they are given.
+    """
     sampling = 1 / geometry.public.records + 1 / records
     seen = tuple(observations)
     scales = tuple(_at_scale(geometry, sampling, beta, seen, hessian) for beta in BETAS)
-    likelihood = expected + np.stack([scale.likelihood for scale in scales], axis=1)
-    chances = np.exp(likelihood - likelihood.max())
-    chances /= chances.sum()
+    if chances is None:
+        likelihood = expected + np.stack([scale.likelihood for scale in scales], axis=1)
+        chances = np.exp(likelihood - likelihood.max())
+        chances /= chances.sum()
     intercept, change = _means(geometry, sampling, chances, scales, seen)
     hessian_mean = _cut_off(geometry, chances, scales, seen, change)
     return Difference(chances, intercept, change, hessian_mean, scales, seen)
@@ -178,10 +183,11 @@ def _at_scale(
         nothing = np.zeros((ALPHAS.size, 0))
         return Scales(mean, variance, np.zeros((ALPHAS.size, 0, 0)), nothing, np.full(ALPHAS.size, told))
     fixed = np.block([[_shared(geometry, variance, one, other) for other in seen] for one in seen])
-    fixed[np.diag_indices_from(fixed)] += np.concatenate([one.variance for one in seen])
-    count = len(seen)
+    count, p = len(seen), geometry.parameters
+    for place, one in enumerate(seen):
+        fixed[place * p : (place + 1) * p, place * p : (place + 1) * p] += one.noise
     covariance = fixed + (sampling + ALPHAS)[:, None, None] * np.tile(geometry.spread, (count, count))
-    covariance += _misread(geometry)[:, None, None] * np.tile(np.eye(geometry.parameters), (count, count))
+    covariance += _misread(geometry)[:, None, None] * np.tile(np.eye(p), (count, count))
     covariance += _ROUNDING * covariance * np.eye(fixed.shape[0])
     rest = np.concatenate([one.deviation - mean @ one.place for one in seen])
     weights = np.linalg.solve(covariance, np.broadcast_to(rest[:, None], (ALPHAS.size, rest.size, 1)))[..., 0]

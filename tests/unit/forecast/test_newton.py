@@ -169,6 +169,16 @@ def test_a_clip_over_shifts_is_longer_where_shifts_are_likely_and_noise_is_small
     assert noisier[0] > noisier[-1]
 
 
+@pytest.mark.parametrize(
+    ("owners", "deviation", "steps"), [(10, 1e-2, 1), (24, 1e-2, 1), (9, 1e-2, 0), (25, 1e-2, 0), (10, 1e-5, 0)]
+)
+def test_where_laplace_noise_hides_how_several_owners_differ_the_clip_is_a_step_longer(owners, deviation, steps):
+    forecast = NewtonForecast.of(population(5000, 0), OBJECTIVE, Norm.L1)
+    asked = [5000] * owners, [deviation] * owners, {0.0: 0.5, 0.1: 0.5}
+    plain, longer = (forecast.best_clip(*asked, laplace=laplace) for laplace in (False, True))
+    assert forecast.clips.index(longer) == forecast.clips.index(plain) + steps
+
+
 def test_a_clip_over_shifts_is_one_of_those_looked_at_and_has_the_least_expected_logarithm():
     forecast = NewtonForecast.of(population(5000, 0), OBJECTIVE, Norm.L1)
     shifts, sizes = {0.0: 0.6, 0.01: 0.3, 1.0: 0.1}, np.array([0.0, 0.01, 1.0])

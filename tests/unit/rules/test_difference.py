@@ -51,7 +51,7 @@ def observe(d, change, places, noise, generator):
         Observation(
             place,
             d + change @ place + math.sqrt(noise) * generator.normal(size=P),
-            np.full(P, noise),
+            noise * np.eye(P),
             np.zeros(3),
         )
         for place in places
@@ -93,7 +93,7 @@ def _brute_force(geometry, alpha, beta, seen, hessian):
         of_change = np.stack([symmetric(unit) @ one.place for unit in np.eye(count)], axis=1)
         rows.append(np.hstack([np.eye(P), of_change]))
         told.append(one.deviation)
-        noise.append(one.variance)
+        noise.append(np.diag(one.noise))
     if hessian is not None:
         rows.append(np.hstack([np.zeros((count, P)), np.eye(count)]))
         told.append(hessian.change[UPPER])
