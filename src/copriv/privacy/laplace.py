@@ -56,8 +56,11 @@ class Laplace:
 
 @lru_cache(maxsize=4096)
 def _measurement(scale: float, parameters: int) -> Any:  # noqa: ANN401
-    import opendp.prelude as dp
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=parameters)
-    return dp.m.make_laplace(domain, dp.l1_distance(T=float), scale, k=grid_exponent(scale))
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T=float, nan=False), size=parameters)
+    return make_laplace(domain, l1_distance(T=float), scale, k=grid_exponent(scale))

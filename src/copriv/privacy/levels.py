@@ -173,10 +173,13 @@ def _is_below(word: int, probability: _Probability, draw: DrawBytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def _measurement(scale: float) -> Any:  # noqa: ANN401
-    import opendp.prelude as dp
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale)
+    enable_features("contrib")
+    return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale)
 
 
 def simulate_levels(exact: FloatArray, scales: Sequence[float], generator: np.random.Generator) -> FloatArray:

@@ -24,6 +24,18 @@ def test_what_is_used_is_imported():
     assert {"numpy", "polars"} <= set(_loaded_after("import copriv; copriv.read"))
 
 
+def test_noise_brings_only_what_draws_it():
+    """The prelude of OpenDP brings scikit-learn, which takes ten times as long."""
+    loaded = _loaded_after(
+        "from copriv.privacy.gaussian import _measurement as gaussian\n"
+        "from copriv.privacy.laplace import _measurement as laplace\n"
+        "from copriv.privacy.levels import _measurement as levels\n"
+        "gaussian(1.0, 2), laplace(1.0, 2), levels(1.0)"
+    )
+    assert "opendp" in loaded
+    assert {"sklearn", "polars", "pandas"}.isdisjoint(loaded)
+
+
 @pytest.mark.parametrize("name", copriv.__all__)
 def test_every_public_name_is_there(name):
     assert name in dir(copriv)
