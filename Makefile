@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check torture months consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
+.PHONY: help run test check audit torture months consortium kills figures pictures bench bench-cost bench-shift bench-worth calibration coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -36,6 +36,11 @@ test: $(READY) ## everything in check, then doctests and tests
 	@echo "== browser";          $(BIN)/python tests/browser/find_browser.py
 	@echo "== doctests and tests"
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --quiet
+
+audit: $(READY) ## attack the noise, and compare whole replies under every study and record: records, then people
+	@echo "== copriv audit: about three minutes"
+	@$(BIN)/copriv audit
+	@$(BIN)/copriv audit --unit person
 
 months: $(READY) ## 24 monthly retrainings on real panels: people return, appends are killed, old copies are put back
 	@echo "== months: about ten minutes"

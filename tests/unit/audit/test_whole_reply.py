@@ -37,14 +37,19 @@ def told(house, study=PLAIN, suffix="csv", odds=(NO_TARGET, EXTREME, MISSING), t
     return [seen.where for _, seen in compare_all(house, Case(study, suffix, odds, thorough=thorough))]
 
 
-def half(cases):
-    """Under hostile studies, one of the two sharpest records in turn; `copriv audit` has both under each."""
+def short(cases):
+    """One of two records in turn where the records of a case are the same under many studies.
+
+    `make audit` has all of them.
+    """
     for place, case in enumerate(cases):
-        yield case if case.base is USUAL else replace(case, odds=(case.odds[place // 2 % 2],))
+        hostile, rates, batches = case.base is not USUAL, case.study in hostile_studies.RATES, case.batch_rows > 0
+        first = place // 2 % 2
+        yield replace(case, odds=case.odds[first::2]) if hostile or rates or batches else case
 
 
 def test_the_corpus_of_the_command_passes():
-    cases = tuple(half(corpus()))
+    cases = tuple(short(corpus()))
     assert [case.study for case in cases] == [case.study for case in corpus()]
     verdict = audit_whole_reply(HOUSE, cases)
     assert verdict.passed, verdict.words

@@ -42,7 +42,7 @@ def _shorter_pilots(monkeypatch):
 
 @pytest.mark.parametrize("epsilon", [0.3, 3])
 def test_the_plan_costs_little_more_than_the_best_of_the_grid(draws, epsilon):
-    found = planning.compare(draws, Guarantee.of(epsilon), NEWTON + OTHERS, runs=16)
+    found = planning.compare(draws, Guarantee.of(epsilon), NEWTON + OTHERS, runs=8)
     assert found.winner.rule == "newton"
     # The winner is tuned on the records and never looks; the plan looks first, whether or not there is a shift.
     assert found.ratio < 1.5 * planning.AIM

@@ -11,19 +11,19 @@ STUDIES = {
     ),
     "heart failure by hospital": (
         ["--data", "hospital_heart_failure_2024.parquet", "--target", "los", "--owner-column", "hospital_id"],
-        ["--min-records", "200"],
+        ["--min-records", "250"],
     ),
     "heart disease in four hospitals": (
         ["--data", "heart_four_hospitals.parquet", "--target", "num", "--owner-column", "hospital"],
         ["--positive-above", "0", "--loss", "logistic", "--public-rows", "100"],
     ),
     "graded loans in blocks": (
-        ["--data", "lending_887k_categories.parquet", "--target", "grade", "--owners", "20"],
+        ["--data", "lending_887k_categories.parquet", "--target", "grade", "--owners", "5"],
         ["--ordinal", "--records-per-owner", "10000", "--shuffle"],
     ),
     "official hospital columns": (
         ["--data", "hospital_2022.parquet", "--target", "Length of Stay", "--owner-column", "Facility Name"],
-        ["--min-records", "50", "--public-rows", "4000", "--delta", "1e-6"],
+        ["--min-records", "400", "--public-rows", "4000", "--delta", "1e-6"],
     ),
 }
 

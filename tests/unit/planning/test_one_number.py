@@ -97,11 +97,10 @@ def test_forecast_plan_and_training_tell_one_number(table, number, rule, loss, d
 def test_and_so_in_every_scenario(table, rule, loss, delta):
     """What `forecast` and `train` take is the first that `plan` ranks, whatever was asked of the same rows before.
 
-    With the squared loss all scenarios; with the others every second one, which ones depends on the mechanism.
+    Every second scenario; which ones depends on the mechanism.
     """
-    first, step = (0, 1) if loss == "squared" else (int(delta > 0), 2)
     known, again = (read_public(table, "rate", settings(rule, loss)) for _ in range(2))
-    for place, scenario in enumerate(SCENARIOS[first::step]):
+    for place, scenario in enumerate(SCENARIOS[int(delta > 0) :: 2]):
         who = Scenario(**scenario, delta=delta)
         taken, ranked = choose(known.outline(who)), rank(again.outline(who))
         assert taken == ranked[0], place
