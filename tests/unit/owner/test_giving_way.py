@@ -34,7 +34,7 @@ def _beaten(found):
 
 
 def test_no_personal_model_is_clearly_beaten_at_home(monkeypatch):
-    owners = [_owner(seed) for seed in range(60)]
+    owners = [_owner(seed) for seed in range(30)]
     found = [cross_validate(sample, OBJECTIVE, centres) for sample, centres in owners]
     assert max(map(_beaten, found)) <= comparison.TO_GIVE_WAY
     monkeypatch.setattr(comparison, "TO_GIVE_WAY", math.inf)
@@ -44,7 +44,7 @@ def test_no_personal_model_is_clearly_beaten_at_home(monkeypatch):
 
 def test_what_gives_way_is_the_other_model_in_every_respect():
     seen = set()
-    for seed in range(60):
+    for seed in range(30):
         sample, centres = _owner(seed, apart=(0.15, 0.6)[seed % 2])
         found = cross_validate(sample, OBJECTIVE, centres)
         same = [kind for kind in PLAIN if np.array_equal(found.models[kind], found.models["personal"])]
@@ -73,7 +73,7 @@ def _excess(seeds):
 
 
 def test_outliers_choose_worse_models(monkeypatch):
-    seeds = range(60)
+    seeds = range(30)
     ours = _excess(seeds)
     monkeypatch.setattr(own_models, "tempered", lambda judged: judged)
     assert ours < 0.9 * _excess(seeds)
