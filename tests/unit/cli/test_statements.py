@@ -240,7 +240,7 @@ def test_the_statement_of_a_study_names_it_and_its_public_rows(copriv, loans, tm
     page = (tmp_path / "first" / "privacy.html").read_text()
     for each in ("“first”", "this machine", __version__, words, statement["date"]):
         assert each in page
-    ledger = next((tmp_path / "first" / "ledgers").glob("*.sqlite"))
+    ledger = min((tmp_path / "first" / "ledgers").glob("*.sqlite"))
     told = json.loads(copriv("ledger", "statement", ledger, "--json").out)
     assert told["public"] == [words]
     [study] = told["studies"]
