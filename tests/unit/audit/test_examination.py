@@ -20,7 +20,7 @@ from copriv.errors import BadInput
 from copriv.report import audit_table
 
 # A correct owner fails each test by chance at most once in a million runs: these are drawn twice, at 99.9 %.
-QUICK = Effort(draws=3000, level=1e-6, confidence=0.999)
+QUICK = Effort(draws=1500, level=1e-6, confidence=0.999)
 CELLS = [(0.1, 1e-6), (1, 0.0), (10, 0.0), (10, 1e-6)]
 APP = typer.Typer()
 APP.command()(audit)

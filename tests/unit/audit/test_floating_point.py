@@ -23,13 +23,13 @@ def _audit(subject, draws, confidence=0.95):
 @pytest.mark.parametrize(("epsilon", "delta"), CELLS)
 def test_numpy_noise_is_caught(claim_of, twin, epsilon, delta):
     """Seeded noise: this test does not flake."""
-    verdict = _audit(twin("numpy_noise", split(claim_of(epsilon, delta))), draws=6000)
+    verdict = _audit(twin("numpy_noise", split(claim_of(epsilon, delta))), draws=3000)
     assert not verdict.passed
     assert verdict.certified > 1.2 * verdict.claimed
 
 
 def test_how_often_numpy_noise_gives_itself_away(claim_of, twin):
-    verdict = _audit(twin("numpy_noise", claim_of(1)), draws=20_000)
+    verdict = _audit(twin("numpy_noise", claim_of(1)), draws=12_000)
     assert verdict.certified > 5
     assert float(re.search(r"([\d.]+)%", verdict.words)[1]) > 15
 

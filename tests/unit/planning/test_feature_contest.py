@@ -58,8 +58,12 @@ def make_table(rows, seed=0, *, faint=0.0, columns=10):
 
 
 def choose(table, scenario, *, rows=FewCandidates, wishes=WISHES):
+    return choose_from(rows(table, TargetChoice("y")), scenario, wishes)
+
+
+def choose_from(rows, scenario, wishes=WISHES):
     promised = wishes_in(scenario, wishes)
-    return FeatureContest(rows(table, TargetChoice("y")), promised).choose(scenario.records, promised)
+    return FeatureContest(rows, promised).choose(scenario.records, promised)
 
 
 @pytest.mark.parametrize("epsilon", [1, 10])
@@ -243,9 +247,15 @@ def make_steps(rows, seed=0, *, steps=1.0):
     return pl.DataFrame({f"x{k}": seen[:, k] for k in range(6)} | {"y": y})
 
 
-def test_leaves_that_pay_are_taken_and_others_are_not_even_fitted():
+@pytest.fixture(scope="module")
+def steps():
+    """Public rows of steps; leaves are grown once."""
+    return WithLeaves(make_steps(1000), TargetChoice("y"))
+
+
+def test_leaves_that_pay_are_taken_and_others_are_not_even_fitted(steps):
     rich = Scenario([50_000] * 10, 100)
-    assert str(choose(make_steps(1000), rich, rows=WithLeaves).taken.spec) == "all+score+leaves:20"
+    assert str(choose_from(steps, rich).taken.spec) == "all+score+leaves:20"
     # Where a line tells everything and noise costs something, the first folds show that leaves cannot win.
     line = choose(make_steps(1000, steps=0.0), Scenario([2000] * 5), rows=WithLeaves)
     assert [str(each.spec) for each in line.weighed] == ["all+score"]
@@ -264,15 +274,15 @@ def test_leaves_that_were_grown_on_the_fold_are_flattered(monkeypatch):
     assert str(choose(table, rich, rows=WithLeaves).taken.spec) == "all+score+leaves:20"
 
 
-def test_leaves_are_too_long_for_small_owners():
-    found = choose(make_steps(1000), Scenario([2000, 120], 10), rows=WithLeaves)
+def test_leaves_are_too_long_for_small_owners(steps):
+    found = choose_from(steps, Scenario([2000, 120], 10))
     assert [str(spec) for spec in found.too_long] == ["all+score+leaves:20"]
 
 
-def test_the_trade_shows_leaves_at_both_promises():
+def test_the_trade_shows_leaves_at_both_promises(steps):
     scenario = Scenario([50_000] * 10, 100)
     wishes = wishes_in(scenario, WISHES)
-    contest = FeatureContest(WithLeaves(make_steps(1000), TargetChoice("y")), wishes)
+    contest = FeatureContest(steps, wishes)
     shown = trade(contest, contest.choose(scenario.records, wishes), scenario, WISHES)
     assert [each.features for each in shown] == ["all+score", "all+score+leaves:20"]
     assert all(value is not None for each in shown for value in each.predicted)
