@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import pytest
+from tests.narrow_loans import COLUMNS
 from tests.ten_components import with_ten_components
 
 from copriv.cli import main as command
@@ -56,8 +57,9 @@ def copriv_once():
 
 @pytest.fixture(scope="session")
 def table(tmp_path_factory):
-    """The loans of three banks, written once."""
-    frame = lending_like.generate(2400, np.random.default_rng(1)).sample(fraction=1, shuffle=True, seed=1)
+    """The loans of three banks, written once; of the columns, one that is left out and one that tells too much."""
+    frame = lending_like.generate(2400, np.random.default_rng(1)).select(*COLUMNS, "sub_grade", "url")
+    frame = frame.sample(fraction=1, shuffle=True, seed=1)
     frame = frame.with_columns((pl.int_range(pl.len()) % 3).cast(pl.String).alias("bank"))
     path = tmp_path_factory.mktemp("table") / "loans.parquet"
     frame.write_parquet(path)

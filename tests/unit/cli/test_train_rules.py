@@ -2,10 +2,8 @@
 
 import json
 
-import numpy as np
 import pytest
-
-from copriv.records import lending_like
+from tests.narrow_loans import narrow_loans
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def test_who_gives_the_papers_step_means_the_papers_rule(rules):
 
 
 def test_without_public_rows_the_dictionary_is_an_agreed_one(rules, copriv, loans, tmp_path):
-    lending_like.generate(3000, np.random.default_rng(9)).write_parquet(tmp_path / "others.parquet")
+    narrow_loans(3000, 9).write_parquet(tmp_path / "others.parquet")
     first = ("--target", "int_rate", "--owners", 2, "--public-rows", 600, "--features", 4, "--simulate")
     assert copriv("train", "--data", "others.parquet", *first, "--out", "first").code == 0
     agreed = ("--dictionary", tmp_path / "first" / "model.json")
