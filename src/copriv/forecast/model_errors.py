@@ -23,10 +23,10 @@ from copriv.losses.moments import unpack_moments
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import inferred
 from copriv.rules.adaptive_newton import AdaptiveNewton
-from copriv.rules.adaptive_questions import is_few
 from copriv.rules.adaptive_state import AdaptiveState
 from copriv.rules.difference import ALPHAS, Difference, Scales, kernel
 from copriv.rules.evidence import Evidence, Posterior, pool, weigh
+from copriv.rules.few_rows import is_few
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.left_out import clipped_gradients, covariance
 from copriv.rules.newton import NewtonRule, NewtonState

@@ -36,7 +36,7 @@ from copriv.losses.passes import (
     weighted_outer,
 )
 from copriv.losses.sample import Sample
-from copriv.rules.adaptive_questions import is_few
+from copriv.rules.few_rows import is_few
 from copriv.rules.left_out import covariance, quadratic_forms
 from copriv.rules.rule import AnyRule
 from copriv.vectors import FloatArray, IntArray, Norm

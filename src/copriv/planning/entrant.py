@@ -22,7 +22,7 @@ from copriv.records.feature_spec import FeatureSpec
 from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
-from copriv.rules.adaptive_questions import is_few
+from copriv.rules.few_rows import is_few
 from copriv.rules.left_out import left_out_slopes, quadratic_forms
 from copriv.rules.newton import NewtonRule
 from copriv.rules.ridge import best_ridge

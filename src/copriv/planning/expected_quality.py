@@ -21,7 +21,7 @@ from copriv.records.boosting import FOLDS, folds_of
 from copriv.records.quality import cross_validated_metrics
 from copriv.records.target import Target
 from copriv.rules.adaptive_newton import MOST_PARAMETERS
-from copriv.rules.adaptive_questions import is_few
+from copriv.rules.few_rows import is_few
 from copriv.rules.ridge import best_ridge
 
 # Rows of which this share predicts the rest say little about that.

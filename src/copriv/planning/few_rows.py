@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copriv.errors import BadInput
 from copriv.losses.sample import Sample
-from copriv.rules.adaptive_questions import FEW, is_few
+from copriv.rules.few_rows import FEW, is_few
 
 _OF_RULES = {
     "newton": ", and the rule spends a part of the budgets on what more rows would have told",

@@ -18,7 +18,7 @@ from copriv.planning.few_rows import are_too_few
 from copriv.planning.outline import Outline
 from copriv.planning.screen import outclassed, screened
 from copriv.planning.settle import settle, settle_terms
-from copriv.rules.adaptive_questions import is_few
+from copriv.rules.few_rows import is_few
 from copriv.rules.registry import resolve
 
 # Public Newton first: the others have to beat it.

@@ -18,6 +18,7 @@ from copriv.losses.moments import unpack_second_moments
 from copriv.rules.adaptive_state import AdaptiveState, Told, settled
 from copriv.rules.difference import Difference, HessianObservation, Observation, infer
 from copriv.rules.evidence import Among, Evidence, difference_among
+from copriv.rules.few_rows import is_few
 from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.laplace import Gaussians, told_by_owners
@@ -97,9 +98,11 @@ def _contradict(geometry: PublicGeometry, pooled: list[tuple[Observation, FloatA
 def _has_laplace_tails(setting: AdaptiveSetting, asked: list[_Asked], among: Among) -> bool:
     """Whether answers are read as ones with Laplace noise: it is, it counts, and owners do not differ beside it.
 
-    Owners that differ may do so in any way, not only in a Gaussian one; then an outlier need not be noise.
+    Owners that differ may do so in any way, not only in a Gaussian one; then an outlier need not be noise. Nor need it
+    be where few public rows tell how much to expect.
     """
-    if setting.noise.norm is not Norm.L1 or not asked:
+    geometry = setting.geometry
+    if geometry.norm is not Norm.L1 or not asked or is_few(geometry.public.records, geometry.parameters):
         return False
     size = float(np.mean(setting.records))
     least = min(float(np.mean(each.evidence.variances.mean(axis=0) / each.spread)) for each in asked)

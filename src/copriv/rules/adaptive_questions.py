@@ -18,13 +18,12 @@ from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_state import AdaptiveState, Question
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
+from copriv.rules.few_rows import is_few
 from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.vectors import FloatArray, Norm
 
-# Of fewer public rows than so many times the parameters the Hessian is too uncertain to rely on: purchases are planned.
-FEW = 20
 # To all owners together, and the most answers of one owner: the last of them takes all that it has left.
 MOST_QUESTIONS, MOST_ANSWERS = 7, 5
 # Of fewer owners than this nobody knows whether they are alike; of alike ones at least a tenth, or two, are asked.
@@ -44,15 +43,6 @@ _KEPT = 10
 _WORTH_STAYING = 0.05
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
-
-
-def is_few(rows: int, parameters: int) -> bool:
-    """Whether so many public rows say too little about a model of this length to rely on their Hessian.
-
-    >>> is_few(219, 11), is_few(220, 11)
-    (True, False)
-    """
-    return rows < FEW * parameters
 
 
 def model_of(setting: AdaptiveSetting, state: AdaptiveState) -> FloatArray:
@@ -136,8 +126,10 @@ def _asked(
     geometry, owners = setting.geometry, len(setting.records)
     best, where, most = Asked(np.zeros(owners), np.zeros(geometry.parameters)), None, -math.inf
     places = {one.ask.theta.tobytes(): one.ask.theta for one in state.told if one.ask.kind == "gradient"}
-    # Answers of one place say nothing of the Hessian: under a strong shift nobody stays there.
-    may_stay = budget.power > 1 and (len(places) > 1 or not is_strong(setting, state))
+    # Answers of one place say nothing of the Hessian: under a strong shift nobody stays there, unless few public rows
+    # make a shift look strong.
+    few = is_few(geometry.public.records, geometry.parameters)
+    may_stay = budget.power > 1 and (few or len(places) > 1 or not is_strong(setting, state))
     for place in places.values() if may_stay else ():
         level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
         asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)

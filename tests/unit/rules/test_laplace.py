@@ -106,20 +106,21 @@ def test_alike_owners_cost_less_than_with_a_gaussian_twin(monkeypatch):
     assert _costs(2, monkeypatch) < 0.95 * _costs(0, monkeypatch)
 
 
-def _fits(samples, deviation=DEVIATION, norm=Norm.L1):
-    rule = rule_for(population(200, 0), samples, noise_model(len(samples), deviation, clip=CLIP, norm=norm))
+def _fits(samples, deviation=DEVIATION, norm=Norm.L1, rows=200):
+    rule = rule_for(population(rows, 0), samples, noise_model(len(samples), deviation, clip=CLIP, norm=norm))
     state, _ = train(rule, samples)
     _, among = inferred(rule.setting, state)
     return adaptive_inference._has_laplace_tails(rule.setting, adaptive_inference._asked(rule.setting, state), among)
 
 
-def test_owners_that_differ_little_noise_and_gaussian_noise_are_read_as_before():
+def test_owners_that_differ_little_noise_gaussian_noise_and_few_public_rows_are_read_as_before():
     generator = np.random.default_rng(7)
     various = [population(RECORDS, 700 + i, model=3 * generator.normal(size=P)) for i in range(OWNERS)]
     assert _fits(_alike(1))
     assert not _fits(various)
     assert not _fits(_alike(1), deviation=1e-6)
     assert not _fits(_alike(1), norm=Norm.L2)
+    assert not _fits(_alike(1), rows=79)
 
 
 def test_answers_that_contradict_what_others_foretell_are_not_put_down_to_noise(monkeypatch):
