@@ -76,7 +76,7 @@ class AdaptiveNewton:
         if question is None and len(state.questions) >= MOST_QUESTIONS:
             return self._more_of_the_last(state, owner)
         question = question or next_question(self.setting, state)
-        finer = None if question.finer is None else self._finer(state, owner, question.finer)
+        finer = None if question.finer is None else self._finer(state, owner, question.finer, question.kept)
         return finer or self._fresh(state, owner, question)
 
     def _fresh(self, state: AdaptiveState, owner: int, question: Question) -> Ask | None:
@@ -95,13 +95,14 @@ class AdaptiveNewton:
         finer = (self._finer(state, owner, question.ask.theta) for question in reversed(asked))
         return next(filter(None, finer), None) or self._fresh(state, owner, replace(asked[-1], kept=0))
 
-    def _finer(self, state: AdaptiveState, owner: int, theta: FloatArray) -> Ask | None:
-        """All that an owner has left for more of what it has told at a model; None if it has told nothing there.
+    def _finer(self, state: AdaptiveState, owner: int, theta: FloatArray, kept: int = 0) -> Ask | None:
+        """All that an owner does not keep for more of what it has told at a model; None if it has told nothing there.
 
         What it has been paid there and what is asked for have to be on the menu together. Independent noise (L2) needs
         no such care: then it is one more answer.
         """
         before, left = state.level(owner, theta), state.left(owner)
+        left = left - kept if left > kept else left
         if before == 0:
             return None
         if self.setting.noise.norm is not Norm.L1:

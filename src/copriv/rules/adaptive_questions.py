@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -39,6 +40,9 @@ _FLATTEST = 1e-3
 _CROWD, _CLEAR, _SCOUTED, _SCOUT_SHARE, _LOOK_SHARE = 20, 0.9, 0.15, 50, 20
 # Under a strong shift among owners that differ so much of each budget is kept, to see whether the rest led too far.
 _KEPT = 10
+# Who stays after a look of at most so many per cents keeps this much at first: a finer answer there shows better
+# whether to stay, and nothing is lost by becoming finer in two steps.
+_LOOKED, _WAITING = 30, 60
 # By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
 _WORTH_STAYING = 0.05
 # Variances of 0 are taken for this, so that precisions can still be added up.
@@ -81,8 +85,19 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
         return Question(Ask(np.zeros_like(theta), "second_moments", purchase.share), purchase.owners)
     if purchase.share > 0:
         return Question(Ask(theta, "gradient", purchase.share), purchase.owners, strong=strong)
-    kept = budget.kept if budget.left.max() > 2 * _KEPT and finer is None else 0
-    return Question(Ask(theta, "gradient", 0), purchase.owners, kept, finer, strong)
+    everything = Question(Ask(theta, "gradient", 0), purchase.owners, strong=strong)
+    if finer is not None:
+        return _stay(setting, state, everything, finer)
+    return replace(everything, kept=budget.kept if budget.left.max() > 2 * _KEPT else 0)
+
+
+def _stay(setting: AdaptiveSetting, state: AdaptiveState, question: Question, finer: FloatArray) -> Question:
+    """The question, at a place where owners were asked before: for a part of what they have left, after a look only."""
+    owners = [(state.level(owner, finer), state.left(owner)) for owner in range(len(setting.records))]
+    asked = [(level, level + left - _WAITING) for level, left in owners if level > 0 and left > 0]
+    above = max(level for level, _ in asked)
+    waits = all(any(level < share <= most for share in setting.noise.shares) for level, most in asked)
+    return replace(question, finer=finer, above=above, kept=_WAITING if waits and above <= _LOOKED else 0)
 
 
 def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Question:

@@ -29,8 +29,8 @@ class Told:
 class Question:
     """One question, to so many owners; a share of 0 is all that an owner has left, but for what is `kept`.
 
-    Whoever has answered at the model `finer` before spends what it has left on a finer answer there instead. `strong`
-    says whether a strong shift was known when it was asked.
+    Whoever has answered at the model `finer` before spends it on a finer answer there instead, from the level `above`
+    on. `strong` says whether a strong shift was known when it was asked.
     """
 
     ask: Ask
@@ -38,6 +38,7 @@ class Question:
     kept: int = 0
     finer: FloatArray | None = None
     strong: bool = False
+    above: int = 0
 
     @property
     def is_for_all(self) -> bool:
@@ -85,7 +86,8 @@ class AdaptiveState:
 def is_to(told: Told, question: Question) -> bool:
     """Whether an answer is one to this question: there, or finer where the owner was asked before."""
     if told.ask.before > 0:
-        return question.finer is not None and _is_at(told, "gradient", question.finer)
+        there = question.finer is not None and _is_at(told, "gradient", question.finer)
+        return there and question.above < told.ask.level <= 100 - question.kept
     return _is_at(told, question.ask.kind, question.ask.theta)
 
 
@@ -121,7 +123,7 @@ def pack_state(state: AdaptiveState) -> bytes:
     """Questions and answers as bytes."""
     nowhere = np.empty(0)
     questions = [
-        _Packed.of(one.owners, one.ask, nowhere if one.finer is None else one.finer, one.kept, one.strong)
+        _Packed.of(one.owners, one.ask, nowhere if one.finer is None else one.finer, (one.kept, one.strong, one.above))
         for one in state.questions
     ]
     told = [_Packed.of(one.owner, one.ask, one.values) for one in state.told]
@@ -133,7 +135,7 @@ def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
     try:
         questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
         for one in questions:
-            sizes = one.owner > 0 and 0 <= one.share <= 100 and 0 <= one.kept <= 100
+            sizes = one.owner > 0 and all(0 <= each <= 100 for each in (one.share, one.kept, one.above))
             one.require(sizes and len(one.values) in (0, 8 * parameters), parameters)
         for one in told:
             count = answer_size(one.kind, parameters)
@@ -146,7 +148,7 @@ def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
             value=len(data),
         ) from problem
     asked = tuple(
-        Question(one.ask(), one.owner, one.kept, _numbers(one.values) if one.values else None, one.strong)
+        Question(one.ask(), one.owner, one.kept, _numbers(one.values) if one.values else None, one.strong, one.above)
         for one in questions
     )
     return AdaptiveState(asked, tuple(Told(one.owner, one.ask(), _numbers(one.values)) for one in told))
@@ -163,11 +165,13 @@ class _Packed(msgspec.Struct, array_like=True):
     kept: int = 0
     before: int = 0
     strong: bool = False
+    above: int = 0
 
     @classmethod
-    def of(cls, owner: int, ask: Ask, values: FloatArray, kept: int = 0, strong: bool = False) -> _Packed:
-        """As stored."""
-        return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes(), kept, ask.before, strong)
+    def of(cls, owner: int, ask: Ask, values: FloatArray, asked: tuple[int, bool, int] = (0, False, 0)) -> _Packed:
+        """As stored; `asked` is what only a question has: kept, strong and above."""
+        kept, strong, above = asked
+        return cls(owner, ask.kind, ask.share, ask.theta.tobytes(), values.tobytes(), kept, ask.before, strong, above)
 
     def require(self, sound: bool, parameters: int) -> None:
         """Refuse what no run has packed: also models of another length, and numbers that are not finite."""

@@ -103,7 +103,7 @@ def _unpack_or_refuse(rule, data):
     ],
 )
 def test_answers_that_no_owner_of_the_study_gave_are_refused(rule, change):
-    names = ("owner", "kind", "share", "theta", "values", "kept", "before", "strong")
+    names = ("owner", "kind", "share", "theta", "values", "kept", "before", "strong", "above")
     questions, (first, second) = msgspec.msgpack.decode(rule.pack(_told(rule, 10, 20)))
     changed = list((dict(zip(names, first, strict=True)) | change).values())
     with pytest.raises(BadInput, match="not a state of this rule"):
