@@ -76,8 +76,10 @@ class AdaptiveNewton:
         if question is None and len(state.questions) >= MOST_QUESTIONS:
             return self._more_of_the_last(state, owner)
         question = question or next_question(self.setting, state)
-        finer = None if question.finer is None else self._finer(state, owner, question.finer, question.kept)
-        return finer or self._fresh(state, owner, question)
+        if question.finer is None:
+            return self._fresh(state, owner, question)
+        finer = self._finer(state, owner, question.finer, question.kept)
+        return finer or self._fresh(state, owner, replace(question, kept=0))
 
     def _fresh(self, state: AdaptiveState, owner: int, question: Question) -> Ask | None:
         """The question itself, for what is wanted or for all that is left."""

@@ -1,9 +1,10 @@
 """What the adaptive rule asks next: always the first purchase of the plan that should cost the least.
 
 Before any answer that is a look: little of all owners, at the public model; of many owners with little noise half of a
-few budgets, and of the others only if these few differ. If they show no shift, everybody is asked for the rest there,
-and no budget is split: answers become finer (`rules.purchase`). If they do, a part of the owners or all of them are
-asked at the model of the hour, for little or everything, or for second moments.
+few budgets, and of the others only if these few differ. If they show no shift, everybody is asked for a part of the
+rest there, and then for all of it unless that part shows one; no budget is split: answers become finer
+(`rules.purchase`). If they do, a part of the owners or all of them are asked at the model of the hour, for little or
+everything, or for second moments.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _stay(setting: AdaptiveSetting, state: AdaptiveState, question: Question, fi
     """The question, at a place where owners were asked before: for a part of what they have left, after a look only."""
     owners = [(state.level(owner, finer), state.left(owner)) for owner in range(len(setting.records))]
     asked = [(level, level + left - _WAITING) for level, left in owners if level > 0 and left > 0]
-    above = max(level for level, _ in asked)
+    above = max((level for level, _ in asked), default=0)
     waits = all(any(level < share <= most for share in setting.noise.shares) for level, most in asked)
     return replace(question, finer=finer, above=above, kept=_WAITING if waits and above <= _LOOKED else 0)
 

@@ -3,6 +3,8 @@
 Who stays tells a part first, and the rest once that part shows no shift either.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.shifted import MIXED, TILT, P, answer_to, cost, noise_model, population, rule_for, strangers, train
@@ -63,6 +65,17 @@ def test_a_menu_without_a_level_between_lets_owners_tell_the_rest_at_once():
     samples, noise = _alike(), noise_model(OWNERS, DEVIATION, shares=(20, 60, 80, 100))
     _, asked = train(rule_for(population(1500, 0), samples, noise), samples)
     assert {ask.level for _, ask in asked} == {20, 100}
+
+
+def test_who_was_not_looked_at_keeps_nothing():
+    samples = _alike()
+    rule = rule_for(population(1500, 0), samples, noise_model(OWNERS, DEVIATION))
+    late = OWNERS - 1
+    state, _ = train(rule, samples, order=[*range(late), 0])
+    assert [question.kept for question in state.questions] == [0, 60]
+    assert rule.ask(state, late).share == state.told[0].ask.share
+    forgotten = replace(state, questions=state.questions[1:])
+    assert rule.ask(forgotten, late).share == 100
 
 
 def _others():
