@@ -108,3 +108,15 @@ def test_answers_that_no_owner_of_the_study_gave_are_refused(rule, change):
     changed = list((dict(zip(names, first, strict=True)) | change).values())
     with pytest.raises(BadInput, match="not a state of this rule"):
         rule.unpack(msgspec.msgpack.encode((questions, [changed, second])))
+
+
+def test_a_checkpoint_of_before_opens_and_a_question_of_no_study_does_not(rule):
+    """Checkpoints of before have no `above`; whoever stayed then was asked for everything."""
+    state = _told(rule, 10, 20)
+    questions, told = msgspec.msgpack.decode(rule.pack(state))
+    former = rule.unpack(msgspec.msgpack.encode(([one[:-1] for one in questions], [one[:-1] for one in told])))
+    assert rule.pack(former) == rule.pack(state)
+    for above in (-1, 101):
+        changed = [[*one[:-1], above] for one in questions]
+        with pytest.raises(BadInput, match="not a state of this rule"):
+            rule.unpack(msgspec.msgpack.encode((changed, told)))
