@@ -9,6 +9,7 @@ that seem alike are then weighed anew, each number by how far its noise lets it 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -46,12 +47,14 @@ class AdaptiveSetting:
         records: n_i of each owner.
         noise: of the owners; with a menu.
         expected: logarithms of the chances of every size of the difference (`rules.difference.prior`).
+        is_moved: whether the public rows have been moved by what second moments told (`rules.transported`).
     """
 
     geometry: PublicGeometry
     records: tuple[int, ...]
     noise: NoiseModel
     expected: FloatArray
+    is_moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,26 +186,40 @@ def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:
     return np.asarray(np.diag(geometry.spread) + geometry.unevenness @ place**2)
 
 
-def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledMoments:
+    """Second moments of some owners as one: the matrix, its noise's variance, and whom they do not stand for."""
+
+    matrix: FloatArray
+    noise: float
+    aside: FloatArray
+
+
+def pooled_second_moments(setting: AdaptiveSetting, told: Sequence[Told]) -> PooledMoments:
     """The second moments that were told, pooled over owners."""
-    told = [one for one in settled(state.told, setting.noise.norm) if one.ask.kind == "second_moments"]
-    if not told:
-        return None
     geometry, owners = setting.geometry, [one.owner for one in told]
     records = np.asarray([setting.records[owner] for owner in owners], dtype=np.float64)
     noise = np.asarray([setting.noise.std_of(one.owner, one.ask) for one in told]) ** 2
     among = _hessians_differ(setting, told, noise)
     scale = float(np.median(geometry.unevenness / geometry.hessian_noise(1.0)))
     weights = pooling_weights(records, scale * (1 / records + among), noise)
-    moments = unpack_second_moments(
-        weights @ np.stack([one.values for one in told]), geometry.parameters, geometry.norm
-    )
-    aside = _aside(setting, owners, weights, among)
-    variance = geometry.hessian_noise(float(weights**2 @ noise)) + float(aside @ aside) * geometry.unevenness
-    return HessianObservation(geometry.hessian_change(moments), variance)
+    packed = weights @ np.stack([one.values for one in told])
+    moments = unpack_second_moments(packed, geometry.parameters, geometry.norm)
+    return PooledMoments(moments, float(weights**2 @ noise), _aside(setting, owners, weights, among))
 
 
-def _hessians_differ(setting: AdaptiveSetting, told: list[Told], noise: FloatArray) -> float:
+def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
+    """What second moments tell of the Hessian; nothing more, once public rows have been moved by them."""
+    told = [one for one in settled(state.told, setting.noise.norm) if one.ask.kind == "second_moments"]
+    if not told or setting.is_moved:
+        return None
+    geometry, pooled = setting.geometry, pooled_second_moments(setting, told)
+    aside = float(pooled.aside @ pooled.aside)
+    variance = geometry.hessian_noise(pooled.noise) + aside * geometry.unevenness
+    return HessianObservation(geometry.hessian_change(pooled.matrix), variance)
+
+
+def _hessians_differ(setting: AdaptiveSetting, told: Sequence[Told], noise: FloatArray) -> float:
     """How much owners differ in their Hessians, from how far apart their second moments lie."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
     upper = np.triu_indices(geometry.parameters)

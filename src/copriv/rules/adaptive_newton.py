@@ -5,7 +5,8 @@ fitness, `rules.tilted`), what for, at which share of the owner's budget, and ho
 what is known of the difference between private and public gradients (`rules.difference`). Whoever comes is asked the
 question of the hour, until enough have answered it. The first is a look, at the public model. Without a shift the rest
 is asked for there: under pure ε the first answers become finer, as if all had been asked at once. With one, some or all
-are asked at the model of the hour, for a little or for everything, or for second moments.
+are asked at the model of the hour, for a little or for everything, or for second moments. Of labels, second moments
+move the public rows to where the owners' records are (`rules.transported`).
 
 Everything after the answers is post-processing.
 """
@@ -25,6 +26,7 @@ from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
+from copriv.rules.transported import moved
 from copriv.vectors import FloatArray, Norm, read_only
 
 # What the menu of a planned study has.
@@ -72,10 +74,11 @@ class AdaptiveNewton:
         """
         if state.left(owner) <= 0:
             return None
-        question = open_question(self.setting, state, owner)
+        setting = moved(self.setting, state)
+        question = open_question(setting, state, owner)
         if question is None and len(state.questions) >= MOST_QUESTIONS:
             return self._more_of_the_last(state, owner)
-        question = question or next_question(self.setting, state)
+        question = question or next_question(setting, state)
         if question.finer is None:
             return self._fresh(state, owner, question)
         finer = self._finer(state, owner, question.finer, question.kept)
@@ -121,13 +124,13 @@ class AdaptiveNewton:
         """Keep the answer, and its question if it is a new one."""
         told, questions = Told(owner, ask, read_only(answer)), state.questions
         if not any(is_to(told, question) for question in questions):
-            settled = next_question(self.setting, state)
+            settled = next_question(moved(self.setting, state), state)
             questions = (*questions, settled if is_to(told, settled) else Question(ask, 1))
         return AdaptiveState(questions, (*state.told, told))
 
     def model(self, state: AdaptiveState) -> FloatArray:
         """The model of least expected fitness; the public one before any answer."""
-        return model_of(self.setting, state)
+        return model_of(moved(self.setting, state), state)
 
     def pack(self, state: AdaptiveState) -> bytes:
         """Questions and answers as bytes."""

@@ -24,6 +24,7 @@ from copriv.rules.few_rows import is_few
 from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
+from copriv.rules.transported import VISIBLE, blur, can_move
 from copriv.vectors import FloatArray, Norm
 
 # To all owners together, and the most answers of one owner: the last of them takes all that it has left.
@@ -46,6 +47,9 @@ _KEPT = 10
 _LOOKED, _WAITING = 30, 60
 # By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
 _WORTH_STAYING = 0.05
+# So many per cents of everybody's budget go into second moments to move the public rows by (`rules.transported`). Under
+# a shift that is surely beyond this, but not strong, noise may blur them by no more than this.
+_MOVING_SHARE, _MILD, _CLEARLY = 15, 0.003, 0.5
 # Variances of 0 are taken for this, so that precisions can still be added up.
 _NO_NOISE = 1e-200
 
@@ -80,6 +84,9 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     outlook = _outlook(setting, found, theta)
     if not state.told:
         return _look(setting, outlook, budget)
+    if _moments_would_move(setting, state, strong=strong):
+        share = _on_menu(setting, _MOVING_SHARE)
+        return Question(Ask(np.zeros_like(theta), "second_moments", share), len(setting.records))
     finer, asked = _asked(setting, state, theta, outlook, budget)
     purchase = choose(outlook, budget, asked)
     if purchase.kind == "second_moments":
@@ -90,6 +97,24 @@ def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     if finer is not None:
         return _stay(setting, state, everything, finer)
     return replace(everything, kept=budget.kept if budget.left.max() > 2 * _KEPT else 0)
+
+
+def _moments_would_move(setting: AdaptiveSetting, state: AdaptiveState, *, strong: bool) -> bool:
+    """Whether second moments are to be asked for, to move the public rows by (`rules.transported`).
+
+    They are under a strong shift, and under a milder one if noise hardly blurs them; once, and for losses of labels.
+    """
+    noise = setting.noise
+    asked = any(question.ask.kind == "second_moments" for question in state.questions)
+    if asked or setting.is_moved or "second_moments" not in noise.kinds or not can_move(setting):
+        return False
+    share = _on_menu(setting, _MOVING_SHARE)
+    stds = [noise.at_share(std, share) for std in noise.second_moments_std]
+    blurred = blur(setting.geometry, 1 / float(np.sum(_precision(stds))))
+    if strong:
+        return blurred < VISIBLE
+    found, _ = inferred(setting, state)
+    return blurred < _CLEARLY and found.exceeds(_MILD) > _SURE
 
 
 def _stay(setting: AdaptiveSetting, state: AdaptiveState, question: Question, finer: FloatArray) -> Question:
