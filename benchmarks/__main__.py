@@ -35,6 +35,7 @@ OPTIONAL = {
     "coverage",
     "few_rows",
     "hindsight",
+    "labels",
     "inference",
     "large",
     "limits",

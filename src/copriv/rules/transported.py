@@ -34,7 +34,7 @@ from copriv.vectors import FloatArray, freeze
 # Second moments are of use if noise blurs them by less than this.
 VISIBLE = 0.9
 # Owners with this part of all records have to have told their second moments.
-_ENOUGH = 0.5
+_ENOUGH = 0.1
 # Rows stay where they are if noise hides more than this part of how far the mean has moved.
 _SEEN = 0.5
 # How much a direction may shrink or grow, as a variance.

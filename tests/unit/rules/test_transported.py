@@ -151,13 +151,15 @@ def test_second_moments_that_noise_would_blur_are_not_asked_for_and_move_nothing
     assert moved(rule.setting, state) is rule.setting
 
 
-def test_rows_move_once_owners_of_half_the_records_have_told(public, strangers):
-    rule, state, _ = looked(public, strangers, 2e-4, 2e-4)
+def test_rows_move_once_owners_of_a_tenth_of_the_records_have_told_and_were_looked_at(public, strangers):
+    crowd = [*strangers, labelled(RECORDS, 99, intercept=0.5, away=AWAY, mixing=MIXED)]
+    rule = rule_for(public, crowd, noise_model(len(crowd), 2e-4), LOGISTIC)
+    state, _ = train(rule, crowd, order=[*range(len(crowd))] * 2)
     bought = [told for told in state.told if told.ask.kind == "second_moments"]
-    assert len(bought) == OWNERS
-    few = replace(state, told=tuple(told for told in state.told if told not in bought[4:]))
-    assert moved(rule.setting, few) is rule.setting
-    assert moved(rule.setting, state).is_moved
+    assert len(bought) == len(crowd)
+    for heard in (0, 1, 2):
+        some = replace(state, told=tuple(told for told in state.told if told not in bought[heard:]))
+        assert moved(rule.setting, some).is_moved == (heard == 2)
     assert moved(rule.setting, replace(state, told=tuple(bought))) is rule.setting
 
 
