@@ -45,8 +45,10 @@ _KEPT = 10
 # Who stays after a look of at most so many per cents keeps this much at first: a finer answer there shows better
 # whether to stay, and nothing is lost by becoming finer in two steps.
 _LOOKED, _WAITING = 30, 60
-# By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model.
-_WORTH_STAYING = 0.05
+# By how much the expected logarithm of the cost has to be lower where owners were asked before than at the model. It
+# says nothing where noise is so large that all plans cost alike. So who is near stays: the square of the way to the
+# model is below this part of the noise that all budgets together leave.
+_WORTH_STAYING, _NEAR = 0.05, 0.4
 # So many per cents of everybody's budget go into second moments to move the public rows by (`rules.transported`). Under
 # a shift that is surely beyond this, but not strong, noise may blur them by no more than this.
 _MOVING_SHARE, _MILD, _CLEARLY = 15, 0.003, 0.5
@@ -174,10 +176,17 @@ def _asked(
     for place in places.values() if may_stay else ():
         level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
         asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
-        gained = gain_of_finer(outlook, budget, asked)
+        near = _is_near(setting, asked)
+        gained = float(level.sum()) if near else gain_of_finer(outlook, budget, asked)
         if gained > most:
             best, where, most = asked, place, gained
     return (where if most > _WORTH_STAYING else None), best
+
+
+def _is_near(setting: AdaptiveSetting, asked: Asked) -> bool:
+    """Whether the model is as good as where owners were asked: no Hessian makes the way between them count for much."""
+    noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / setting.geometry.values
+    return float(asked.moved.sum()) < _NEAR * float(noise.sum())
 
 
 def is_strong(setting: AdaptiveSetting, state: AdaptiveState) -> bool:
