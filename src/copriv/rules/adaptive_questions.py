@@ -176,8 +176,8 @@ def _asked(
     for place in places.values() if may_stay else ():
         level = np.asarray([state.level(owner, place) for owner in range(owners)], dtype=np.float64)
         asked = Asked(level, (geometry.place(theta) - geometry.place(place)) ** 2)
-        near = _is_near(setting, asked)
-        gained = float(level.sum()) if near else gain_of_finer(outlook, budget, asked)
+        # Of near places that where most was told; who has told nothing there is asked at the model.
+        gained = float(level.sum()) if _is_near(setting, asked) else gain_of_finer(outlook, budget, asked)
         if gained > most:
             best, where, most = asked, place, gained
     return (where if most > _WORTH_STAYING else None), best

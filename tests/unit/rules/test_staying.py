@@ -12,6 +12,7 @@ from tests.shifted import MIXED, TILT, P, answer_to, cost, noise_model, populati
 from copriv.rules import adaptive_questions
 from copriv.rules.adaptive_newton import AdaptiveNewton
 from copriv.rules.adaptive_questions import next_question
+from copriv.rules.rule import Ask
 
 OWNERS, DEVIATION = 12, 3e-3
 
@@ -50,9 +51,13 @@ def _little_apart():
     return [population(1000, 500 + i, model=0.9 * TILT) for i in range(OWNERS)]
 
 
+def _nearly_alike_rule():
+    return rule_for(population(1500, 0), _little_apart(), noise_model(OWNERS, 3e-2))
+
+
 def test_who_is_near_stays_where_noise_makes_all_plans_cost_alike(monkeypatch):
     """Trainings with seeds 1, 4 and 6: asked at the model, which is hardly another one, owners would split budgets."""
-    rule = rule_for(population(1500, 0), _little_apart(), noise_model(OWNERS, 3e-2))
+    rule = _nearly_alike_rule()
 
     def places(seed):
         next_question.cache_clear()
@@ -64,6 +69,21 @@ def test_who_is_near_stays_where_noise_makes_all_plans_cost_alike(monkeypatch):
     monkeypatch.setattr(adaptive_questions, "_NEAR", 0.0)
     assert [places(seed) for seed in (1, 4, 6)] == [2, 2, 2]
     next_question.cache_clear()
+
+
+def test_who_has_told_nothing_where_most_was_told_is_asked_at_the_model():
+    """Owners asked elsewhere have told more than the look: of the others nobody goes back to where that was."""
+    rule, samples, generator = _nearly_alike_rule(), _little_apart(), np.random.default_rng(7)
+    start = rule.setting.geometry.start
+    elsewhere, state = start + 1e-9, rule.begin()
+    asks = [(owner, Ask(start, "gradient", 20)) for owner in range(OWNERS)]
+    asks += [(owner, Ask(elsewhere, "gradient", 80)) for owner in range(OWNERS // 2)]
+    for owner, ask in asks:
+        state = rule.learn(state, owner, answer_to(samples[owner], ask, rule, owner, generator), ask)
+    finer = next_question(rule.setting, state).finer
+    assert finer is not None and np.array_equal(finer, elsewhere)
+    last = rule.ask(state, OWNERS - 1)
+    assert (last.share, last.before) == (80, 0) and np.array_equal(last.theta, rule.model(state))
 
 
 def _alike():
