@@ -81,9 +81,10 @@ def test_who_has_told_nothing_where_most_was_told_is_asked_at_the_model():
     for owner, ask in asks:
         state = rule.learn(state, owner, answer_to(samples[owner], ask, rule, owner, generator), ask)
     finer = next_question(rule.setting, state).finer
-    assert finer is not None and np.array_equal(finer, elsewhere)
+    assert np.array_equal(finer, elsewhere)
     last = rule.ask(state, OWNERS - 1)
-    assert (last.share, last.before) == (80, 0) and np.array_equal(last.theta, rule.model(state))
+    assert (last.share, last.before) == (80, 0)
+    assert np.array_equal(last.theta, rule.model(state))
 
 
 def _alike():
