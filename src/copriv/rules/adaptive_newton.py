@@ -113,6 +113,8 @@ class AdaptiveNewton:
         if self.setting.noise.norm is not Norm.L1:
             share = self._on_menu(left)
             return Ask(theta, "gradient", share) if share else None
+        if before not in self.setting.noise.shares:
+            return None
         level = self._on_menu(before + left)
         return Ask(theta, "gradient", level - before, before) if level > before else None
 

@@ -58,11 +58,13 @@ def test_answers_at_nearly_one_place_with_nearly_no_noise_lead_to_a_model(rule):
         assert np.all(np.isfinite(silent.model(state)))
 
 
-@pytest.mark.parametrize(("shares", "wanted"), [((10, 50), 50), ((30, 90), 90), ((95,), None), ((1, 100), 1)])
+@pytest.mark.parametrize(
+    ("shares", "wanted"), [((10, 50), (40, 10)), ((30, 90), (90, 0)), ((95,), None), ((1, 100), (1, 0))]
+)
 def test_only_what_is_on_the_menu_is_asked(rule, shares, wanted):
-    """Owners refuse all else: a share of 90, left of 100 after 10, may not be on it."""
+    """Owners refuse all else: a share of 90, left of 100 after 10, may not be on it; nor may the level before."""
     ask = _with_menu(rule, shares).ask(_told(rule, 10, 10), 0)
-    assert (None if ask is None else ask.share) == wanted
+    assert (None if ask is None else (ask.share, ask.before)) == wanted
 
 
 def test_a_state_that_was_corrupted_is_refused(rule):
