@@ -184,7 +184,7 @@ def _asked(
 
 
 def _is_near(setting: AdaptiveSetting, asked: Asked) -> bool:
-    """Whether the model is as good as where owners were asked: no Hessian makes the way between them count for much."""
+    """Whether the way to the model is short beside the noise: then a Hessian that is a little wrong hardly matters."""
     noise = 1 / float(np.sum(_precision(setting.noise.noise_std))) / setting.geometry.values
     return float(asked.moved.sum()) < _NEAR * float(noise.sum())
 
