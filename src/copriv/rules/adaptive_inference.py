@@ -23,6 +23,7 @@ from copriv.rules.few_rows import is_few
 from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.laplace import Gaussians, told_by_owners
+from copriv.rules.reading import Reading
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, Norm
 
@@ -61,25 +62,38 @@ class AdaptiveSetting:
 class _Asked:
     """Everything that was told at one place: the answers, what they are evidence of, and how much records vary there.
 
-    `noise` is the deviation of each answer's, before whitening.
+    `noise` is the deviation of each answer's, before whitening; `doubt` the variance of how clipped gradients are read.
     """
 
     told: tuple[Told, ...]
     evidence: Evidence
     spread: FloatArray
     noise: FloatArray
+    doubt: FloatArray
 
 
 @lru_cache(maxsize=16)
 def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference, Among]:
     """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
-    asked = _asked(setting, state)
+    reading, hessian = Reading(setting.geometry), _hessian(setting, state)
+    asked = _asked(setting, state, reading)
     among = difference_among([each.evidence for each in asked], [each.spread for each in asked])
-    records, hessian = float(sum(setting.records)), _hessian(setting, state)
+    found = _read(setting, asked, among, hessian)
+    better = reading.again(found)
+    if better is not None:
+        found = _read(setting, _asked(setting, state, better), among, hessian)
+    return found, among
+
+
+def _read(
+    setting: AdaptiveSetting, asked: list[_Asked], among: Among, hessian: HessianObservation | None
+) -> Difference:
+    """What answers that are read like this say of the difference."""
+    records = float(sum(setting.records))
     pooled = [_pooled(setting, each, among.expected) for each in asked]
     found = infer(setting.geometry, records, [one for one, _ in pooled], hessian, setting.expected)
     if not _has_laplace_tails(setting, asked, among):
-        return found, among
+        return found
     for turn in range(_FITS):
         expected = foretold(found, setting.geometry, [noise for _, noise in pooled])
         if turn == 0 and _contradict(setting.geometry, pooled, expected):
@@ -88,7 +102,7 @@ def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference
         pooled = [_fitted(setting, *each, among.expected) for each in zip(asked, known, strict=True)]
         observations = [one for one, _ in pooled]
         found = infer(setting.geometry, records, observations, hessian, setting.expected, found.chances)
-    return found, among
+    return found
 
 
 def _contradict(geometry: PublicGeometry, pooled: list[tuple[Observation, FloatArray]], expected: Gaussians) -> bool:
@@ -122,7 +136,7 @@ def _pooled(setting: AdaptiveSetting, asked: _Asked, among: float) -> tuple[Obse
     own = float(asked.spread.mean()) * (1 / evidence.records + among)
     weights = pooling_weights(evidence.records, own, evidence.variances.mean(axis=1))
     tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
-    variance = tails * (weights**2 @ evidence.variances) + geometry.clipping_doubt(theta) ** 2
+    variance = tails * (weights**2 @ evidence.variances) + asked.doubt
     aside = _aside(setting, [told.owner for told in asked.told], weights, among)
     raw = np.full(geometry.parameters, tails * float(weights**2 @ asked.noise**2))
     return Observation(geometry.place(theta), weights @ evidence.deviations, np.diag(variance), aside), raw
@@ -140,7 +154,7 @@ def _fitted(
     told = told_by_owners(evidence.deviations @ geometry.unwhiten, scales, own, expected)
     weights = pooling_weights(evidence.records[:, None], own, told.variances)
     noise = np.sum(weights**2 * told.variances, axis=0)
-    whole = geometry.whiten.T @ (noise[:, None] * geometry.whiten) + np.diag(geometry.clipping_doubt(theta) ** 2)
+    whole = geometry.whiten.T @ (noise[:, None] * geometry.whiten) + np.diag(asked.doubt)
     aside = _aside(setting, [told.owner for told in asked.told], weights.mean(axis=1), among)
     deviation = np.sum(weights * told.means, axis=0) @ geometry.whiten
     return Observation(geometry.place(theta), deviation, whole, aside), noise
@@ -160,25 +174,25 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
     return np.asarray(off * np.sqrt(1 / sizes + among))
 
 
-def _asked(setting: AdaptiveSetting, state: AdaptiveState) -> list[_Asked]:
+def _asked(setting: AdaptiveSetting, state: AdaptiveState, reading: Reading) -> list[_Asked]:
     """What was told at every place."""
     groups: dict[bytes, list[Told]] = {}
     for told in settled(state.told, setting.noise.norm):
         if told.ask.kind == "gradient":
             groups.setdefault(told.ask.theta.tobytes(), []).append(told)
-    return [_asked_there(setting, tuple(group)) for group in groups.values()]
+    return [_asked_there(setting, tuple(group), reading) for group in groups.values()]
 
 
-def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...]) -> _Asked:
+def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...], reading: Reading) -> _Asked:
     """The deviations of answers to one question, the noise in them, and who has not answered it."""
     geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
     theta, owners = group[0].ask.theta, [told.owner for told in group]
     stds = np.asarray([setting.noise.std_of(told.owner, told.ask) for told in group])
     least = _SILENCE * np.diag(geometry.spread) / sizes.sum()
-    deviations = geometry.deviations(theta, np.stack([told.values for told in group]))
+    deviations = reading.deviations(theta, np.stack([told.values for told in group]))
     variances = stds[:, None] ** 2 / geometry.values + least
     evidence = Evidence(deviations, variances, sizes[owners], np.delete(sizes, owners))
-    return _Asked(group, evidence, _spread_at(geometry, geometry.place(theta)), stds)
+    return _Asked(group, evidence, _spread_at(geometry, geometry.place(theta)), stds, reading.doubt(theta))
 
 
 def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:

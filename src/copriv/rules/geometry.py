@@ -116,14 +116,13 @@ class PublicGeometry:
 
         Private records are taken to lose what public rows lose at the same model. This is how wrong that may be.
         """
-        taken = self._taken(theta) - self._taken(self.start)
-        return np.asarray(self.whiten.T @ taken)
+        return self.taken(theta) - self.taken(self.start)
 
-    def _taken(self, theta: FloatArray) -> FloatArray:
-        """What the clip takes from the public rows' average gradient."""
+    def taken(self, theta: FloatArray) -> FloatArray:
+        """What the clip takes from the public rows' average gradient at θ."""
         loss = self.objective.loss
         clipped = clipped_average_gradient(loss, self.public, theta, self.clip, self.norm)
-        return average_gradient(loss, self.public, theta) - clipped
+        return np.asarray(self.whiten.T @ (average_gradient(loss, self.public, theta) - clipped))
 
     def hessian_change(self, second_moments: FloatArray) -> FloatArray:
         """By how much the Hessian differs from the public one where second moments are these."""

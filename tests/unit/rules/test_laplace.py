@@ -13,6 +13,7 @@ from copriv.rules import adaptive_inference
 from copriv.rules.adaptive_inference import inferred
 from copriv.rules.adaptive_state import AdaptiveState, Told
 from copriv.rules.laplace import Gaussians, fitting, told_by_owners
+from copriv.rules.reading import Reading
 from copriv.rules.rule import Ask
 from copriv.vectors import Norm
 
@@ -110,7 +111,8 @@ def _fits(samples, deviation=DEVIATION, norm=Norm.L1, rows=200):
     rule = rule_for(population(rows, 0), samples, noise_model(len(samples), deviation, clip=CLIP, norm=norm))
     state, _ = train(rule, samples)
     _, among = inferred(rule.setting, state)
-    return adaptive_inference._has_laplace_tails(rule.setting, adaptive_inference._asked(rule.setting, state), among)
+    asked = adaptive_inference._asked(rule.setting, state, Reading(rule.setting.geometry))
+    return adaptive_inference._has_laplace_tails(rule.setting, asked, among)
 
 
 def test_owners_that_differ_little_noise_gaussian_noise_and_few_public_rows_are_read_as_before():
