@@ -14,7 +14,7 @@ from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
 from copriv.vectors import FloatArray, Norm
 
-Asks: TypeAlias = Literal["gradient", "moments", "second_moments"]
+Asks: TypeAlias = Literal["gradient", "moments", "second_moments", "positives"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Claim:
         clip: of gradients.
         records: of the owner.
         parameters: of a model.
-        asks: what is asked for; second moments are averages of xxᵀ.
+        asks: what is asked for; second moments are averages of xxᵀ, positives the share of targets above 0.
         share: of a menu: the per cent of the guarantee that one answer may take; then `answers` does not count.
         rows: how many rows the person that is swapped has; 0 if the unit is a record.
     """
@@ -84,14 +84,18 @@ class Claim:
 
     @property
     def numbers(self) -> int:
-        """How many numbers an answer has: p, or p(p + 3)/2 moments, or p(p + 1)/2 second moments."""
+        """How many numbers an answer has: p, or p(p + 3)/2 moments, or p(p + 1)/2 second moments, or 1."""
+        if self.asks == "positives":
+            return 1
         if self.asks == "second_moments":
             return self.parameters * (self.parameters + 1) // 2
         return self.parameters * (self.parameters + 3) // 2 if self.asks == "moments" else self.parameters
 
     @property
     def change(self) -> float:
-        """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two records do."""
+        """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two; a share, 1/n."""
+        if self.asks == "positives":
+            return 1 / self.records
         if self.asks == "moments":
             return furthest_change(self.parameters, self.norm)
         if self.asks == "second_moments":

@@ -66,7 +66,7 @@ def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) 
 def _questions(terms: Terms, owner: str, choices: Sequence[Choice]) -> Iterator[Query]:
     for kind, share, before in choices:
         for place, theta in enumerate(models(terms)):
-            asked = (0.0,) * len(theta) if kind == "second_moments" else theta
+            asked = (0.0,) * len(theta) if kind in ("second_moments", "positives") else theta
             name = f"{kind}-{share}-{place}" if share else f"{kind}-{place}"
             name += f"-after-{before}" if before else ""
             yield Query(name, terms.digest(), owner, asked, kind=kind, share=share, before=before)
@@ -89,7 +89,7 @@ def _strangers(first: Query, terms: Terms) -> Iterator[Query]:
         yield changed(first, id=f"receipt-{place}", receipt=receipt)
     for before in (-1, 1, first.share or 10, 1 << 62):
         yield changed(first, id=f"after-{before}", before=before, theta=other)
-    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments", "validation")
+    kinds: tuple[Kind, ...] = ("gradient", "moments", "loss", "second_moments", "validation", "positives")
     for kind in kinds:
         yield changed(first, kind=kind, theta=other)
         yield changed(first, kind=kind, id=f"{kind}-unlisted", share=first.share + 1)

@@ -136,7 +136,10 @@ TYPED = (
 )
 WITH_DELTA = Study("with delta", {("privacy", "delta"): 1e-6}, honest=True)
 MOMENTS = Study("moments", {("learning", "rule"): "statistics", ("privacy", "answers"): 1}, honest=True)
-_MENU: dict[Entry, Any] = {("privacy", "shares"): [15, 20, 65], ("privacy", "kinds"): ["gradient", "second_moments"]}
+_MENU: dict[Entry, Any] = {
+    ("privacy", "shares"): [15, 20, 65],
+    ("privacy", "kinds"): ["gradient", "second_moments", "positives"],
+}
 MENU = Study("a menu", _MENU, honest=True)
 _OF_PEOPLE: dict[Entry, Any] = {
     ("privacy", "unit"): "person",

@@ -23,7 +23,7 @@ import numpy as np
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.levels import Steps, levels_verdict, steps_hold
 from copriv.audit.people import as_people
-from copriv.audit.reference import reference_answer, reference_second_moments
+from copriv.audit.reference import reference_answer, reference_positives, reference_second_moments
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
 from copriv.audit.transcript import CONFIRMING, FIRST_LEVEL, Reading, draw_records, read
@@ -38,7 +38,7 @@ from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray
 
 SHARES = (10, 15, 20, 60, 70)
-KINDS: tuple[Asks, ...] = ("gradient", "second_moments")
+KINDS: tuple[Asks, ...] = ("gradient", "second_moments", "positives")
 _WHOLE = 100
 # How often an earlier answer is made finer where that is possible.
 _REFINING = 0.5
@@ -220,7 +220,7 @@ def _ask_for_more(subject: MenuSubject, owner: Owner, ledger: MemoryLedger, left
 
 def _too_much(left: int) -> Iterator[tuple[Kind, int, int]]:
     """What fits no more, what never was on the menu, and finer answers to a question that nobody has asked."""
-    kinds: tuple[Kind, ...] = ("gradient", "second_moments")
+    kinds: tuple[Kind, ...] = ("gradient", "second_moments", "positives")
     for kind in kinds:
         yield from ((kind, share, 0) for share in SHARES if share > left)
         yield from ((kind, share, 0) for share in (-10, 0, 1, SHARES[0] - 1, SHARES[-1] + 1, _WHOLE, 10 * _WHOLE))
@@ -236,6 +236,8 @@ def _query(subject: MenuSubject, name: str, kind: Kind, share: int, theta: Float
 def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> FloatArray:
     if kind == "second_moments":
         return reference_second_moments(sample, claim.norm)
+    if kind == "positives":
+        return reference_positives(sample)
     return reference_answer(sample, theta, claim.clip, claim.norm)
 
 

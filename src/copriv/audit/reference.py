@@ -34,6 +34,15 @@ def reference_moments(sample: Sample, norm: Norm) -> FloatArray:
     return np.array([*squares, *products, *(np.sum(x * sample.targets) for x in sample.columns)])
 
 
+def reference_positives(sample: Sample) -> FloatArray:
+    """The share of records with a target above 0; of people, of the parts that their rows count.
+
+    >>> reference_positives(Sample.of_rows([[3.0, 4.0], [1.0, 0.0]], [0.5, 0.0]))
+    array([0.5])
+    """
+    return np.array([np.sum(sample.weights[sample.targets > 0]) / sample.records])
+
+
 def reference_second_moments(sample: Sample, norm: Norm) -> FloatArray:
     """The average of x_j² for every feature, then of x_j x_k for every pair (in L2 times √2).
 

@@ -21,6 +21,7 @@ from copriv.forecast.spectrum import Spectrum
 from copriv.forecast.statistics import costs_of_rests
 from copriv.forecast.step_search import step_search
 from copriv.losses.squared import SquaredLoss
+from copriv.rules.relabelled import after_positives
 from copriv.schedule.poisson import likely_answers
 
 # What closed forms of public Newton leave out, as measured on trainings: the deviation of log ψ, and how it
@@ -64,12 +65,15 @@ def _shifts(setting: Setting, evidence: PublicEvidence, known: float) -> ShiftCo
     if not setting.terms.shares:
         return None
     geometry = evidence.geometry(setting.norm, setting.clip)
-    return shift_costs(geometry, setting.records, setting.noise_model(evidence.sample), known)
+    return shift_costs(geometry, setting.records, after_positives(setting.noise_model(evidence.sample)), known)
 
 
 def _noise_by_answers(setting: Setting) -> dict[int, tuple[float, ...]]:
     """The noise of so many answers if the clip were 1; under a menu, of one: a look is part of it."""
-    return {1 if setting.terms.shares else setting.answers[0]: setting.unit_noise}
+    if not setting.terms.shares:
+        return {setting.answers[0]: setting.unit_noise}
+    left = after_positives(setting.noise_model(None))
+    return {1: tuple(std / left.clip for std in left.noise_std)}
 
 
 def expect_moments(setting: Setting, evidence: PublicEvidence) -> MomentForecast:

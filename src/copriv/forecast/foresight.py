@@ -16,6 +16,7 @@ from copriv.forecast.shifts import MISFIT, SURE, ShiftCosts, shift_costs
 from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
 from copriv.rules.adaptive_newton import AdaptiveNewton
 from copriv.rules.adaptive_state import AdaptiveState
+from copriv.rules.relabelled import after_positives
 
 
 class Foreseen(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ class Foresight:
         if not isinstance(rule, AdaptiveNewton):
             return None
         setting = rule.setting
-        geometry, noise, records = setting.geometry, setting.noise, setting.records
+        geometry, noise, records = setting.geometry, after_positives(setting.noise), setting.records
         ahead = NewtonForecast.of(
             geometry.public, geometry.objective, noise.norm, geometry.start, clips=(geometry.clip,)
         )

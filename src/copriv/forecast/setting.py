@@ -80,9 +80,14 @@ class Setting:
         """Of each owner's noise on second moments for the whole training budget; none if they are not on the menu."""
         return self.noise.second_moments_std
 
+    @property
+    def positives_std(self) -> tuple[float, ...]:
+        """Of each owner's noise on the share of positive targets; likewise."""
+        return self.noise.positives_std
+
     def noise_model(self, public: Sample | None) -> NoiseModel:
         """What a rule may know of the owners' noise before they have promised it."""
-        menu = (self.terms.shares, self.terms.kinds, self.second_moments_std)
+        menu = (self.terms.shares, self.terms.kinds, self.second_moments_std, self.positives_std)
         return NoiseModel(self.noise_std, self.clip, self.norm, public, *menu)
 
     @property

@@ -126,7 +126,7 @@ class Session(Generic[State]):
 
 def ask_of(query: Query) -> Ask:
     """What a query of training asks for, as rules know it."""
-    kind = query.kind if query.kind in ("moments", "second_moments") else "gradient"
+    kind = query.kind if query.kind in ("moments", "second_moments", "positives") else "gradient"
     return Ask(np.asarray(query.theta, dtype=np.float64), kind, query.share, query.before)
 
 

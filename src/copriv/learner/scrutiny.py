@@ -181,7 +181,7 @@ def _squares(part: Promised, parameters: int, noise: float) -> Squares:
 def _range(part: Promised, parameters: int, records: int) -> tuple[list[float], list[float]]:
     """The least and the most that each number can be before noise."""
     bound = part.bound
-    if part.kind == "loss":
+    if part.kind in ("loss", "positives"):
         return [0.0], [bound]
     if part.kind == "validation":
         light = records * LIGHT

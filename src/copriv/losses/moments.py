@@ -5,6 +5,8 @@ weight, and Σ xy: p(p + 3)/2 numbers. With the weight √2 the vector's L2 leng
 (Frobenius) and Σ xy together. For L1 the weight is 1.
 
 Second moments alone are the average of xxᵀ, packed the same way: p(p + 1)/2 numbers, for every loss.
+
+The share of records with a target above 0 is one number: of labels it is their rate.
 """
 
 from __future__ import annotations
@@ -78,6 +80,15 @@ def pack_second_moments(records: Records, norm: Norm) -> FloatArray:
     return _weigh(total / records.records, records.parameters, norm)
 
 
+def positive_share(records: Records) -> FloatArray:
+    """The share of records whose target is above 0, as the one number of an answer; of people, what their rows count.
+
+    >>> positive_share(Sample.of_rows([[1.0], [2.0], [3.0], [4.0]], [1.0, -1.0, 1.0, 1.0]))
+    array([0.75])
+    """
+    return add_up(records, _block_positives) / records.records
+
+
 def unpack_second_moments(vector: FloatArray, parameters: int, norm: Norm) -> FloatArray:
     """The matrix again."""
     if vector.shape != (second_moment_count(parameters),):
@@ -104,6 +115,13 @@ def _in_parts(records: Records, numbers: int) -> Records:
 def _block_second_moments(sample: Sample) -> FloatArray:
     """Σ xxᵀ of every block of a stretch, one block a row: the diagonal, and what lies above it."""
     return _block_rows(sample, second_moment_count(sample.parameters))
+
+
+def _block_positives(sample: Sample) -> FloatArray:
+    """What the rows with a target above 0 count, in every block of a stretch."""
+    counted = sample.by_record(np.where(sample.targets > 0, 1.0, 0.0))
+    firsts = range(0, sample.records, BLOCK)
+    return np.array([[counted[first : first + BLOCK].sum()] for first in firsts])
 
 
 def _block_moments(sample: Sample) -> FloatArray:

@@ -182,8 +182,10 @@ class Owner:
             return self._say(query, "malformed", f"a model has {self._terms.parameters} numbers")
         if not all(math.isfinite(value) and abs(value) <= self._terms.limit for value in query.theta):
             return self._say(query, "outside", f"the model leaves the box of {self._terms.limit:g}")
-        if query.kind == "second_moments" and any(query.theta):
-            return self._say(query, "outside", "second moments do not depend on a model: they are asked for at 0")
+        if query.kind in _OF_NO_MODEL and any(query.theta):
+            return self._say(
+                query, "outside", f"{_OF_NO_MODEL[query.kind]} do not depend on a model: ask for them at 0"
+            )
         if query.receipt is not None and not self._ledger.witnesses(query.receipt):
             return self._say(query, "rollback", _ROLLED_BACK)
         return None
@@ -199,6 +201,8 @@ _ROLLED_BACK = (
 )
 
 
+# Kinds of questions whose answer is the same at any model.
+_OF_NO_MODEL: dict[Kind, str] = {"second_moments": "second moments", "positives": "positives"}
 # Kinds of questions that have an account of their own.
 _BESIDE = ("loss", "validation")
 

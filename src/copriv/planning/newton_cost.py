@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from copriv.forecast.newton import ANSWERS, NewtonForecast, NewtonPrediction, best_prediction
+from copriv.losses.logistic import LogisticLoss
 from copriv.losses.optimum import minimise
-from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, MOST_PARAMETERS, SHARES, AdaptiveNewton
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
 from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
-from copriv.simulation.cost import Protection, Scene, simulate_rule
+from copriv.simulation.cost import Protection, Scene, SimulatedNoise, simulate_rule
 from copriv.vectors import FloatArray, Norm
 
 
@@ -73,18 +74,28 @@ def _costs(
 
 def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AdaptiveNewton:
     """Public Newton with a menu, at the clip of a plan."""
-    of_squares = protection.second_moments
-    stds = {} if of_squares is None else {size: of_squares(size).noise_std for size in set(scene.records)}
+    squares = _stds(scene, protection.second_moments)
+    labels = isinstance(scene.objective.loss, LogisticLoss)
+    positives = _stds(scene, protection.positives) if labels and squares else ()
     noise = NoiseModel(
         noise_std=tuple(noise.noise_std for noise in protection.of(scene.records, plan.clip, 1)),
         clip=plan.clip,
         norm=protection.norm,
         public=scene.public,
         shares=SHARES,
-        kinds=KINDS if stds else KINDS[:1],
-        second_moments_std=tuple(stds[size] for size in scene.records) if stds else (),
+        kinds=KINDS_OF_LABELS if positives else KINDS if squares else KINDS[:1],
+        second_moments_std=squares,
+        positives_std=positives,
     )
     return AdaptiveNewton.of(scene.public, scene.objective, records=scene.records, noise=noise, start=start)
+
+
+def _stds(scene: Scene, of_size: Callable[[int], SimulatedNoise] | None) -> tuple[float, ...]:
+    """The deviation of each owner's noise for the whole budget; nothing if such answers are not protected."""
+    if of_size is None:
+        return ()
+    made = {size: of_size(size).noise_std for size in set(scene.records)}
+    return tuple(made[size] for size in scene.records)
 
 
 def _rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AnyRule[Any]:

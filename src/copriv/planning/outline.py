@@ -11,6 +11,7 @@ from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
 from copriv.forecast.validation_cost import draw_grid
 from copriv.losses.choose import choose
+from copriv.losses.logistic import LogisticLoss
 from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise_freely
@@ -25,6 +26,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.study_file import dictionary_digest
 from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
+from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
 from copriv.schedule.poisson import availability
 from copriv.vectors import Norm
@@ -121,12 +123,17 @@ class Outline:
             step=step,
             central=spec.central.value,
             shares=entry.shares if menu else (),
-            kinds=entry.kinds if menu else (),
+            kinds=self._kinds(entry) if menu else (),
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
             **({} if spec.person is None else spec.person.in_terms()),
             **self.validation,
         )
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
+
+    def _kinds(self, entry: RuleEntry) -> tuple[str, ...]:
+        """What is on a rule's menu: of labels more, where a record is a row."""
+        labels = self.loss.name == LogisticLoss.name and self.spec.person is None
+        return (entry.kinds_of_labels if labels else ()) or entry.kinds
 
     def meetings(self, answers: tuple[int, ...]) -> int:
         """How many there are until every owner has given its answers."""

@@ -16,7 +16,7 @@ from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
-from copriv.losses.moments import pack_moments, pack_second_moments
+from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient, gradient_norms
@@ -128,4 +128,6 @@ def _answer(setting: Setting, rows: Sample, owner: int, ask: Ask) -> FloatArray:
         return pack_moments(rows, setting.norm) * (setting.records[owner] / rows.records)
     if ask.kind == "second_moments":
         return pack_second_moments(rows, setting.norm)
+    if ask.kind == "positives":
+        return positive_share(rows)
     return clipped_average_gradient(setting.terms.objective().loss, rows, ask.theta, setting.clip, setting.norm)

@@ -153,6 +153,19 @@ def of_second_moments(*, row_norm: float, records: int, parameters: int, norm: N
     return Sensitivity(exact * overshoot * (1 + 16 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
 
 
+def of_positives(*, records: int, norm: Norm, rows: int = 1) -> Sensitivity:
+    """Sensitivity of the share of records with a target above 0, under replace-one: 1/n, and rounding.
+
+    It is one number, so that it is the same in every norm. Of a person, rows count a part each that adds up to at most
+    1; a sum of whole numbers is exact, one of parts is off by γ. docs/theory/sensitivity.md has the proof.
+
+    >>> round(of_positives(records=1000, norm=Norm.L1).value * 1000, 6)
+    1.0
+    """
+    gamma = _summation_error(records, further=_roundings(rows))
+    return Sensitivity((1 / records + 2 * gamma) * RECORD_ROUNDING * (1 + 16 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
 def _roundings(rows: int) -> int:
     """Beside those of a block of records: of a product, and of further rows of a block of people, each weighted."""
     return _ROUNDINGS_OF_A_PRODUCT + (BLOCK * (rows - 1) + 2 if rows > 1 else 0)

@@ -19,7 +19,7 @@ from functools import partial
 
 from copriv.errors import BadInput
 from copriv.losses.loss import Loss
-from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, second_moment_count
+from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, positive_share, second_moment_count
 from copriv.losses.objective import Objective
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.records import Records
@@ -31,13 +31,14 @@ from copriv.privacy.sensitivity import (
     Sensitivity,
     of_average_gradient,
     of_moments,
+    of_positives,
     of_second_moments,
 )
 from copriv.privacy.weakness import weakness
 from copriv.protocol.further_questions import FurtherQuestion, further_questions, promise_part
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
-from copriv.protocol.query_budget import QueryBudget, find_part
+from copriv.protocol.query_budget import Exact, QueryBudget, find_part
 from copriv.protocol.terms import Terms
 from copriv.vectors import FloatArray, Norm
 
@@ -49,8 +50,9 @@ class Commitment:
     `row_norm` and `target_bound` are what the terms say of every record; within them no gradient can overflow, and none
     can be too short to be clipped. `sensitivity` and `calibration` are those of what training asks for (`main`);
     `further` has the parts for all other kinds of questions. With a menu, `calibration` is that of one gradient for the
-    whole training budget, but for its number of answers, `whole_moments` that of second moments, and `menu` has the
-    parts that may be asked for. `rows_cap` is the most rows of a person, 0 where a record is a row.
+    whole training budget, but for its number of answers, `whole_moments` that of second moments, `whole_positives` that
+    of the share of positive targets; `menu` has the parts that may be asked for. `rows_cap` is the most rows of a
+    person, 0 where a record is a row.
     """
 
     objective: Objective
@@ -64,6 +66,7 @@ class Commitment:
     main: Kind = "gradient"
     menu: tuple[QueryBudget, ...] = ()
     whole_moments: Calibration | None = None
+    whole_positives: Calibration | None = None
     rows_cap: int = 0
 
     @property
@@ -143,13 +146,14 @@ class Commitment:
 class ExpectedNoise:
     """What owners' commitments will be like: the clip that they keep, and each owner's noise on one training answer.
 
-    With a menu the noise is that of a gradient for the whole training budget, and `second_moments_std` that of second
-    moments; without, there is none.
+    With a menu the noise is that of a gradient for the whole training budget, `second_moments_std` that of second
+    moments, and `positives_std` that of the share of positive targets; without, there is none.
     """
 
     clip: float
     noise_std: tuple[float, ...]
     second_moments_std: tuple[float, ...] = ()
+    positives_std: tuple[float, ...] = ()
 
 
 def make_commitment(
@@ -174,8 +178,8 @@ def make_commitment(
     bounds = (objective, terms.row_norm, terms.target_bound, clip, norm, sensitivity)
     if not terms.shares:
         return Commitment(*bounds, calibration, parts, main, rows_cap=cap)
-    menu, whole_moments = _menu(terms, objective, clip, sensitivity, calibration, records)
-    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, whole_moments, cap)
+    menu, wholes = _menu(terms, objective, clip, sensitivity, calibration, records)
+    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, *wholes, cap)
 
 
 def make_commitments(
@@ -207,13 +211,14 @@ def expect_noise(
     """
     made = {owner: _expect_noise(terms, *owner, accountant) for owner in set(owners)}
     squares = tuple(made[owner][2] for owner in owners) if "second_moments" in terms.kinds else ()
-    return ExpectedNoise(made[owners[0]][0], tuple(made[owner][1] for owner in owners), squares)
+    positives = tuple(made[owner][3] for owner in owners) if "positives" in terms.kinds else ()
+    return ExpectedNoise(made[owners[0]][0], tuple(made[owner][1] for owner in owners), squares, positives)
 
 
 def _expect_noise(
     terms: Terms, records: int, guarantee: Guarantee, answers: int, accountant: Accountant
-) -> tuple[float, float, float]:
-    """The clip, the deviation of the noise on one training answer, and that of second moments if they are asked for."""
+) -> tuple[float, float, float, float]:
+    """The clip, the deviation of the noise on one training answer, and those of what else may be on the menu."""
     objective, norm = terms.objective(), mechanism_norm(guarantee)
     of_kind = _moments if terms.kind == "moments" else _gradients
     portion = _portion_of_training(further_questions(terms, objective, records, norm))
@@ -226,7 +231,8 @@ def _expect_noise(
         portion=portion,
     )
     squares = noise_std(sensitivity=_of_squares(terms, records, norm)) if "second_moments" in terms.kinds else 0.0
-    return clip, noise_std(sensitivity=sensitivity), squares
+    positives = noise_std(sensitivity=_of_positives(terms, records, norm)) if "positives" in terms.kinds else 0.0
+    return clip, noise_std(sensitivity=sensitivity), squares, positives
 
 
 def calibrate_gradients(
@@ -278,32 +284,43 @@ def _of_squares(terms: Terms, records: int, norm: Norm) -> Sensitivity:
     )
 
 
+def _of_positives(terms: Terms, records: int, norm: Norm) -> Sensitivity:
+    """How far one record can move the share of positive targets."""
+    return of_positives(records=records, norm=norm, rows=max(terms.rows_cap, 1))
+
+
 def _menu(
     terms: Terms, objective: Objective, clip: float, of_gradient: Sensitivity, whole: Calibration, records: int
-) -> tuple[tuple[QueryBudget, ...], Calibration | None]:
-    """A part for every kind and share on the menu, and the noise of second moments for the whole training budget."""
+) -> tuple[tuple[QueryBudget, ...], tuple[Calibration | None, Calibration | None]]:
+    """A part for every kind and share on the menu; noise of second moments and of positives for the whole budget."""
     norm, parameters = of_gradient.norm, terms.parameters
     gradient = partial(_clipped_gradient, objective.loss, clip, norm)
-    parts = [
-        QueryBudget(
-            "gradient",
-            clip,
-            of_gradient,
-            calibrate_share(whole, share, sensitivity=of_gradient, parameters=parameters),
-            gradient,
-            share,
+    parts, _ = _of_kind("gradient", terms.shares, whole, (clip, of_gradient, parameters, gradient))
+    whole_moments = whole_positives = None
+    if "second_moments" in terms.kinds:
+        squares = partial(_second_moments, norm)
+        numbers = second_moment_count(parameters)
+        about = terms.row_norm, _of_squares(terms, records, norm), numbers, squares
+        more, whole_moments = _of_kind("second_moments", terms.shares, whole, about)
+        parts += more
+    if "positives" in terms.kinds:
+        more, whole_positives = _of_kind(
+            "positives", terms.shares, whole, (1.0, _of_positives(terms, records, norm), 1, _positives)
         )
-        for share in terms.shares
-    ]
-    if "second_moments" not in terms.kinds:
-        return tuple(parts), None
-    sensitivity = _of_squares(terms, records, norm)
-    calibrated = partial(calibrate_share, whole, sensitivity=sensitivity, parameters=second_moment_count(parameters))
-    squares = partial(_second_moments, norm)
-    parts += [
-        QueryBudget("second_moments", terms.row_norm, sensitivity, calibrated(share), squares, share)
-        for share in terms.shares
-    ]
+        parts += more
+    return parts, (whole_moments, whole_positives)
+
+
+def _of_kind(
+    kind: Kind, shares: Sequence[int], whole: Calibration, about: tuple[float, Sensitivity, int, Exact]
+) -> tuple[tuple[QueryBudget, ...], Calibration]:
+    """One kind of question at every share, and its noise for the whole training budget.
+
+    `about` is the most that one record counts, how far it can move the answer, how many numbers that has, and itself.
+    """
+    bound, sensitivity, numbers, exact = about
+    calibrated = partial(calibrate_share, whole, sensitivity=sensitivity, parameters=numbers)
+    parts = (QueryBudget(kind, bound, sensitivity, calibrated(share), exact, share) for share in shares)
     return tuple(parts), calibrated(100)
 
 
@@ -313,6 +330,10 @@ def _clipped_gradient(loss: Loss, clip: float, norm: Norm, records: Records, the
 
 def _second_moments(norm: Norm, records: Records, _theta: FloatArray) -> FloatArray:
     return pack_second_moments(records, norm)
+
+
+def _positives(records: Records, _theta: FloatArray) -> FloatArray:
+    return positive_share(records)
 
 
 def weakest(commitments: Sequence[Commitment], records: Sequence[int]) -> str | None:

@@ -28,7 +28,7 @@ Reason = Literal[
     "failed",
     "garbage",
 ]
-Kind = Literal["gradient", "moments", "loss", "second_moments", "validation"]
+Kind = Literal["gradient", "moments", "loss", "second_moments", "validation", "positives"]
 
 LONGEST_TEXT = 500
 

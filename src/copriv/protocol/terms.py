@@ -59,7 +59,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "rows_cap": (0, 10**6),
 }
 # What a learner may choose from a menu, in this order, and how many shares a menu may have.
-MENU_KINDS = ("gradient", "second_moments")
+MENU_KINDS = ("gradient", "second_moments", "positives")
 MOST_SHARES = 20
 # Second moments of longer models fit into no message, and hardly into an owner's memory.
 MOST_SQUARED = 1_600
@@ -135,7 +135,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         shares: a menu: the shares of an owner's training budget, in whole per cents, that the learner may choose from
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
             and `answers` is only how many the learner plans to ask for: owners do not count them.
-        kinds: likewise what the learner may ask for: gradient, and second_moments if they are on the menu.
+        kinds: likewise what the learner may ask for: gradient, and second_moments and positives if they are on it.
         unit: what is protected as one: a record, or a person with all rows that it has at an owner.
         person: the column that says whose row it is; empty if the unit is a record.
         rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
@@ -355,10 +355,11 @@ def _require_menu(terms: Terms) -> None:
             remedy=f"give 1 to {MOST_SHARES} different whole per cents from 1 to 100, the smallest first",
             value=terms.shares,
         )
-    if terms.kinds not in (MENU_KINDS[:1], MENU_KINDS) or terms.kind != "gradient":
+    some = tuple(MENU_KINDS[:count] for count in range(1, len(MENU_KINDS) + 1))
+    if terms.kinds not in some or terms.kind != "gradient":
         raise BadInput(
             f"the kinds of the menu are {plain(str(list(terms.kinds)[:5]))}, and training asks for {terms.kind}",
-            remedy=f"give {MENU_KINDS[0]} alone, or {' and '.join(MENU_KINDS)}, with training that asks for gradients",
+            remedy=f"give the first one, two or three of {', '.join(MENU_KINDS)}, where training asks for gradients",
             value=terms.kinds,
         )
     if MENU_KINDS[1] in terms.kinds and terms.parameters > MOST_SQUARED:

@@ -17,6 +17,7 @@ _NAMES = {
     "gradient": "average gradient",
     "moments": "average moments",
     "second_moments": "average second moments",
+    "positives": "share of positive targets",
     "loss": "average loss",
     "validation": "validation",
 }
@@ -118,15 +119,18 @@ def _choices(parts: list[QueryBudget], parameters: int, unit: str) -> str:
     """One kind: what leaves, and the price and the noise at every share."""
     first, norm = parts[0], parts[0].sensitivity.norm.name
     numbers = answer_size(first.kind, parameters)
-    counts = "row" if first.kind == "second_moments" else "gradient"
-    of_rows = " (averages of xxᵀ, the same at any model)" if first.kind == "second_moments" else ""
-    in_norm = "" if first.kind == "second_moments" else f" ({norm})"
+    of_kind = {
+        "second_moments": (" (averages of xxᵀ, the same at any model)", "row is at most {:g} long"),
+        "positives": (" (of all records, how many have a target above 0)", "target counts at most {:g}"),
+    }
+    what, most = of_kind.get(first.kind, ("", f"gradient is at most {{:g}} long ({norm})"))
     choices = ", ".join(
         f"{part.share} % ({part.calibration.charge.words}): scale {part.calibration.mechanism.scale:.6g}"
         for part in parts
     )
+    plural = "s" if numbers > 1 else ""
     return (
-        f"noisy {kind_name(first.kind)}{of_rows}, {numbers:,} numbers; a {unit}'s {counts} is at most {first.bound:g} "
-        f"long{in_norm}; {first.calibration.mechanism.name} noise on every number, for a change of at most "
+        f"noisy {kind_name(first.kind)}{what}, {numbers:,} number{plural}; a {unit}'s {most.format(first.bound)}; "
+        f"{first.calibration.mechanism.name} noise on every number, for a change of at most "
         f"{first.sensitivity.value:.6g} ({norm}) when one {unit} is replaced, at {choices}"
     )

@@ -49,6 +49,7 @@ class AdaptiveSetting:
         noise: of the owners; with a menu.
         expected: logarithms of the chances of every size of the difference (`rules.difference.prior`).
         is_moved: whether the public rows have been moved by what second moments told (`rules.transported`).
+        known: α of the shift that other labels of the public rows have taken away (`rules.relabelled`).
     """
 
     geometry: PublicGeometry
@@ -56,6 +57,7 @@ class AdaptiveSetting:
     noise: NoiseModel
     expected: FloatArray
     is_moved: bool = False
+    known: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +200,14 @@ def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...], reading: Rea
 def _spread_at(geometry: PublicGeometry, place: FloatArray) -> FloatArray:
     """How much one record's gradient varies at a place, beside what the public rows' does there."""
     return np.asarray(np.diag(geometry.spread) + geometry.unevenness @ place**2)
+
+
+def visible(setting: AdaptiveSetting, among: float) -> float:
+    """The share that differences between owners, of κ and of samples, have in what their answers differ by."""
+    geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
+    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
+    noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
+    return float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ from copriv.rules.adaptive_questions import MOST_ANSWERS, MOST_QUESTIONS, model_
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, is_to, pack_state, unpack_state
 from copriv.rules.difference import prior
 from copriv.rules.geometry import PublicGeometry
+from copriv.rules.relabelled import relabelled
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
 from copriv.rules.transported import moved
@@ -32,6 +33,8 @@ from copriv.vectors import FloatArray, Norm, read_only
 # What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
 KINDS: tuple[AskedKind, ...] = ("gradient", "second_moments")
+# Besides, where targets are labels.
+KINDS_OF_LABELS: tuple[AskedKind, ...] = (*KINDS, "positives")
 # The model of the difference has (answers × parameters) dimensions: longer models are trained without a menu.
 MOST_PARAMETERS = 60
 
@@ -74,7 +77,7 @@ class AdaptiveNewton:
         """
         if state.left(owner) <= 0:
             return None
-        setting = moved(self.setting, state)
+        setting = self._known(state)
         question = open_question(setting, state, owner)
         if question is None and len(state.questions) >= MOST_QUESTIONS:
             return self._more_of_the_last(state, owner)
@@ -126,13 +129,17 @@ class AdaptiveNewton:
         """Keep the answer, and its question if it is a new one."""
         told, questions = Told(owner, ask, read_only(answer)), state.questions
         if not any(is_to(told, question) for question in questions):
-            settled = next_question(moved(self.setting, state), state)
+            settled = next_question(self._known(state), state)
             questions = (*questions, settled if is_to(told, settled) else Question(ask, 1))
         return AdaptiveState(questions, (*state.told, told))
 
     def model(self, state: AdaptiveState) -> FloatArray:
         """The model of least expected fitness; the public one before any answer."""
-        return model_of(moved(self.setting, state), state)
+        return model_of(self._known(state), state)
+
+    def _known(self, state: AdaptiveState) -> AdaptiveSetting:
+        """The setting, with the public rows as the answers make them."""
+        return moved(relabelled(self.setting, state), state)
 
     def pack(self, state: AdaptiveState) -> bytes:
         """Questions and answers as bytes."""

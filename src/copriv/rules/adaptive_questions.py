@@ -16,12 +16,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from copriv.rules.adaptive_inference import AdaptiveSetting, inferred
-from copriv.rules.adaptive_state import AdaptiveState, Question
+from copriv.rules.adaptive_inference import AdaptiveSetting, inferred, visible
+from copriv.rules.adaptive_state import AdaptiveState, Question, Told
 from copriv.rules.difference import Difference, gradient_left
 from copriv.rules.evidence import Among
 from copriv.rules.few_rows import is_few
 from copriv.rules.purchase import Asked, Budget, Outlook, choose, choose_look, gain_of_finer
+from copriv.rules.relabelled import positives_wanted
 from copriv.rules.rule import Ask
 from copriv.rules.tilted import least_expected
 from copriv.rules.transported import VISIBLE, blur, can_move
@@ -79,14 +80,17 @@ def open_question(setting: AdaptiveSetting, state: AdaptiveState, owner: int) ->
 @lru_cache(maxsize=16)
 def next_question(setting: AdaptiveSetting, state: AdaptiveState) -> Question:
     """What is asked next, and how many owners: the first purchase of the plan that should cost the least."""
+    price = positives_wanted(setting, state)
+    if price:
+        return Question(Ask(np.zeros_like(setting.geometry.start), "positives", price), len(setting.records))
     found, among = inferred(setting, state)
     theta = model_of(setting, state)
     strong = is_strong(setting, state)
     budget = _budget(setting, state, among, strong=strong)
     outlook = _outlook(setting, found, theta)
-    if not state.told:
+    if not _beyond_labels(state.told):
         return _look(setting, outlook, budget)
-    if _moments_would_move(setting, state, strong=strong):
+    if _moments_would_move(setting, state, strong=strong or setting.known > _STRONG):
         share = _on_menu(setting, _MOVING_SHARE)
         return Question(Ask(np.zeros_like(theta), "second_moments", share), len(setting.records))
     finer, asked = _asked(setting, state, theta, outlook, budget)
@@ -133,7 +137,7 @@ def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Questio
     theta, owners = setting.geometry.start, len(setting.records)
     if _is_hidden(setting):
         return Question(Ask(theta, "gradient", 0), owners)
-    if setting.noise.norm is Norm.L1 and owners >= _CROWD and _visible(setting, 0.0) > _CLEAR:
+    if setting.noise.norm is Norm.L1 and owners >= _CROWD and visible(setting, 0.0) > _CLEAR:
         return Question(Ask(theta, "gradient", _on_menu(setting, _SCOUT_SHARE)), math.ceil(_SCOUTED * owners))
     return Question(Ask(theta, "gradient", choose_look(outlook, budget).share), owners)
 
@@ -141,12 +145,18 @@ def _look(setting: AdaptiveSetting, outlook: Outlook, budget: Budget) -> Questio
 def _look_of_the_others(setting: AdaptiveSetting, state: AdaptiveState, owner: int) -> Question | None:
     """The look at an owner that was not among the first few, if only they were asked so far and they are not alike."""
     owners = len(setting.records)
-    if len(state.questions) != 1 or state.questions[0].owners == owners or state.answers(owner) > 0:
+    asked = [question for question in state.questions if question.ask.kind != "positives"]
+    if len(asked) != 1 or asked[0].owners == owners or any(one.owner == owner for one in _beyond_labels(state.told)):
         return None
     _, among = inferred(setting, state)
     if _are_alike(setting, state, among, strong=is_strong(setting, state)):
         return None
     return Question(Ask(setting.geometry.start, "gradient", _on_menu(setting, _LOOK_SHARE)), owners)
+
+
+def _beyond_labels(told: Sequence[Told]) -> list[Told]:
+    """What was told beside the share of positive labels."""
+    return [one for one in told if one.ask.kind != "positives"]
 
 
 def _on_menu(setting: AdaptiveSetting, share: int) -> int:
@@ -254,15 +264,7 @@ def _are_alike(setting: AdaptiveSetting, state: AdaptiveState, among: Among, *, 
     if strong and _heard(state) < _ENOUGH:
         return False
     likely = among.exceeds(_DIFFERENT / float(np.mean(setting.records))) < _PERHAPS
-    return len(setting.records) >= _ENOUGH and (likely or _visible(setting, among.expected) < _HIDDEN)
-
-
-def _visible(setting: AdaptiveSetting, among: float) -> float:
-    """The share that differences between owners, of κ and of samples, have in what their answers differ by."""
-    geometry, sizes = setting.geometry, np.asarray(setting.records, dtype=np.float64)
-    own = (among + 1 / sizes.mean()) * np.diag(geometry.spread)
-    noise = np.asarray(setting.noise.noise_std)[:, None] ** 2 / geometry.values
-    return float(sizes / sizes.sum() @ np.mean(own / (own + noise), axis=1))
+    return len(setting.records) >= _ENOUGH and (likely or visible(setting, among.expected) < _HIDDEN)
 
 
 def _precision(stds: Sequence[float]) -> FloatArray:

@@ -109,23 +109,25 @@ class Difference:
         return float(self.chances.sum(axis=0) @ BETAS)
 
 
-def prior(unshifted: float = 0.5) -> FloatArray:
+def prior(unshifted: float = 0.5, least: float = 0.0) -> FloatArray:
     """Logarithms of the chances of every α and β before any answer: `unshifted` is that of the same population.
 
     Larger shifts are a little rarer. β is of the order of α, give or take a factor of ten, and now and then nothing: so
     it is for years, regions, grades and days of the tables that constants were chosen on. Without a shift of gradients
-    there is hardly one of Hessians.
+    there is hardly one of Hessians. Where a shift of size `least` is known of that no answer about gradients shows any
+    more (`rules.relabelled`), Hessians are expected to differ as under that.
     """
+    known = np.maximum(ALPHAS, least)
     steps = np.arange(ALPHAS.size - 1)
     first = np.concatenate([[0.0], -_FALL * steps])
     first[1:] += math.log((1 - unshifted) / np.exp(first[1:]).sum())
     first[0] = math.log(unshifted)
-    centres = np.log10(np.where(ALPHAS > 0, ALPHAS, _NOTHING))
+    centres = np.log10(np.where(known > 0, known, _NOTHING))
     places = np.log10(np.where(BETAS > 0, BETAS, _NOTHING))
     off = places - centres[:, None] - _CENTRE
     second = -0.5 * (off / np.where(off > 0, _ABOVE, _BELOW)) ** 2
     second -= np.log(np.exp(second).sum(axis=1, keepdims=True))
-    same = np.where(ALPHAS > 0, _OFTEN_SAME, _SAME_HESSIAN)
+    same = np.where(known > 0, _OFTEN_SAME, _SAME_HESSIAN)
     second += np.log(1 - same)[:, None]
     second[:, 0] = np.logaddexp(second[:, 0], np.log(same))
     return np.asarray(first[:, None] + second)

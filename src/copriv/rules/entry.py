@@ -41,6 +41,7 @@ class RuleEntry:
         chooses: whether it can choose kind and share of each question from a menu (`rules.rule.ChoosingRule`).
         shares: the shares that its menu has where a study is planned, in per cents; with `chooses` alone.
         kinds: likewise the kinds.
+        kinds_of_labels: the kinds where targets are labels, if they are others.
         most_parameters: models longer than this are trained without a menu, and so are those for which the user settles
             the number of answers; 0 for a rule that cannot do without its menu.
     """
@@ -58,6 +59,7 @@ class RuleEntry:
     chooses: bool = False
     shares: tuple[int, ...] = ()
     kinds: tuple[AskedKind, ...] = ()
+    kinds_of_labels: tuple[AskedKind, ...] = ()
     most_parameters: int = 0
 
     def has_menu(self, parameters: int, answers: int | None) -> bool:

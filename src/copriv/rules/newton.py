@@ -32,7 +32,7 @@ from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
 from copriv.protocol.terms import Terms
-from copriv.rules.adaptive_newton import KINDS, MOST_PARAMETERS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, MOST_PARAMETERS, SHARES, AdaptiveNewton
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.entry import RuleEntry
 from copriv.rules.evidence import Evidence, Posterior, weigh
@@ -277,5 +277,6 @@ ENTRY = RuleEntry(
     chooses=True,
     shares=SHARES,
     kinds=KINDS,
+    kinds_of_labels=KINDS_OF_LABELS,
     most_parameters=MOST_PARAMETERS,
 )

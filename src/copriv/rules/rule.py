@@ -15,7 +15,7 @@ from copriv.vectors import FloatArray
 
 State = TypeVar("State")
 Asks = Literal["gradient", "moments"]
-AskedKind = Literal["gradient", "moments", "second_moments"]
+AskedKind = Literal["gradient", "moments", "second_moments", "positives"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +110,9 @@ def learn_from(rule: AnyRule[State], state: State, owner: int, answer: FloatArra
 def answer_size(kind: str, parameters: int) -> int:
     """How many numbers an answer of a kind has, for models of so many.
 
-    >>> [answer_size(kind, 4) for kind in ("gradient", "moments", "second_moments", "loss")]
+    >>> [answer_size(kind, 4) for kind in ("gradient", "moments", "second_moments", "positives")]
     [4, 14, 10, 1]
     """
-    sizes = {"moments": moment_count(parameters), "second_moments": second_moment_count(parameters), "loss": 1}
+    sizes = {"moments": moment_count(parameters), "second_moments": second_moment_count(parameters)}
+    sizes |= {"loss": 1, "positives": 1}
     return sizes.get(kind, parameters)

@@ -41,6 +41,7 @@ class NoiseModel:
         kinds: the kinds on the menu.
         second_moments_std: standard deviation of each owner's noise on second moments, at a share of 100; none if they
             are not on the menu.
+        positives_std: standard deviation of each owner's noise on the share of positive targets; likewise.
     """
 
     noise_std: tuple[float, ...]
@@ -50,12 +51,14 @@ class NoiseModel:
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     second_moments_std: tuple[float, ...] = ()
+    positives_std: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, commitments: Sequence[Commitment], public: Sample | None) -> NoiseModel:
         """What owners' commitments say, in their order."""
         first = commitments[0]
         squares = [each.whole_moments for each in commitments if each.whole_moments is not None]
+        positives = [each.whole_positives for each in commitments if each.whole_positives is not None]
         return cls(
             noise_std=tuple(each.calibration.mechanism.noise_std for each in commitments),
             clip=first.clip,
@@ -64,6 +67,7 @@ class NoiseModel:
             shares=first.shares,
             kinds=first.kinds,
             second_moments_std=tuple(calibration.mechanism.noise_std for calibration in squares),
+            positives_std=tuple(calibration.mechanism.noise_std for calibration in positives),
         )
 
     def at_share(self, noise_std: float, share: int) -> float:
@@ -79,5 +83,5 @@ class NoiseModel:
 
     def std_of(self, owner: int, ask: Ask) -> float:
         """The deviation of an owner's noise on its answer to this."""
-        whole = (self.second_moments_std if ask.kind == "second_moments" else self.noise_std)[owner]
-        return self.at_share(whole, ask.level)
+        of_kind = {"second_moments": self.second_moments_std, "positives": self.positives_std}
+        return self.at_share(of_kind.get(ask.kind, self.noise_std)[owner], ask.level)

@@ -16,7 +16,7 @@ import numpy as np
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
-from copriv.losses.moments import pack_second_moments, second_moment_count
+from copriv.losses.moments import pack_second_moments, positive_share, second_moment_count
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient, clipped_average_gradients
@@ -25,7 +25,7 @@ from copriv.privacy.calibration import calibrate, mechanism_norm
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.levels import simulate_levels
-from copriv.privacy.sensitivity import of_average_gradient, of_second_moments
+from copriv.privacy.sensitivity import of_average_gradient, of_positives, of_second_moments
 from copriv.protocol.commitment import calibrate_gradients
 from copriv.rules.rule import AnyRule, Ask, ChoosingRule
 from copriv.simulation.radial import Radial
@@ -82,11 +82,13 @@ class Protection:
         norm: of their clip.
         noise: for so many records, such a clip, K answers.
         second_moments: for so many records, of second moments for a whole budget; None if there is no menu.
+        positives: likewise of the share of positive targets.
     """
 
     norm: Norm
     noise: Callable[[int, float, int], SimulatedNoise]
     second_moments: Callable[[int], SimulatedNoise] | None = None
+    positives: Callable[[int], SimulatedNoise] | None = None
 
     def of(self, records: Sequence[int], clip: float, answers: int) -> list[SimulatedNoise]:
         """The noise of each owner."""
@@ -106,8 +108,12 @@ def promised(guarantee: Guarantee, parameters: int) -> Protection:
         numbers = second_moment_count(parameters)
         return calibrate(guarantee, answers=1, sensitivity=sensitivity, parameters=numbers).mechanism
 
+    def positives(records: int) -> SimulatedNoise:
+        sensitivity = of_positives(records=records, norm=norm)
+        return calibrate(guarantee, answers=1, sensitivity=sensitivity, parameters=1).mechanism
+
     norm = mechanism_norm(guarantee)
-    return Protection(norm, noise, second_moments)
+    return Protection(norm, noise, second_moments, positives)
 
 
 def radial(epsilon: float, parameters: int) -> Protection:
@@ -158,26 +164,28 @@ class _MenuReader:
     scene: Scene
     clip: float
     norm: Norm
-    gradients: list[SimulatedNoise]
-    second_moments: list[SimulatedNoise]
+    noises: dict[str, list[SimulatedNoise]]
     kept: dict[tuple[int, str, bytes], FloatArray]
 
     @classmethod
     def of(cls, scene: Scene, protection: Protection, clip: float) -> _MenuReader:
         """With the noise of whole budgets."""
+        further = {"second_moments": protection.second_moments, "positives": protection.positives}
         if protection.second_moments is None:
             raise BadInput(
                 "a rule that chooses from a menu, and noise for none", remedy="use the noise of a promise: promised()"
             )
-        squares = {size: protection.second_moments(size) for size in set(scene.records)}
-        gradients = protection.of(scene.records, clip, 1)
-        return cls(scene, clip, protection.norm, gradients, [squares[size] for size in scene.records], {})
+        noises = {"gradient": protection.of(scene.records, clip, 1)}
+        for kind, of_size in further.items():
+            made = {} if of_size is None else {size: of_size(size) for size in set(scene.records)}
+            noises[kind] = [made[size] for size in scene.records] if made else []
+        return cls(scene, clip, protection.norm, noises, {})
 
     def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
         """What an owner says that was not asked this before: noise grows as the share falls."""
         part = 100 / ask.share
         factor = part if self.norm is Norm.L1 else part**0.5
-        noise = (self.second_moments if ask.kind == "second_moments" else self.gradients)[owner]
+        noise = self.noises[ask.kind][owner]
         return factor * noise.simulate_noise(SimulatedVector(self.exact(owner, ask) / factor), stream)
 
     def exact(self, owner: int, ask: Ask) -> FloatArray:
@@ -192,6 +200,8 @@ class _MenuReader:
     def _read(self, sample: Sample, ask: Ask) -> FloatArray:
         if ask.kind == "second_moments":
             return pack_second_moments(sample, self.norm)
+        if ask.kind == "positives":
+            return positive_share(sample)
         return clipped_average_gradient(self.scene.objective.loss, sample, ask.theta, self.clip, self.norm)
 
 
@@ -208,7 +218,7 @@ class _Levels:
             return self.reader.answer(owner, ask, stream)
         question = owner, ask.theta.tobytes()
         if ask.before == 0:
-            scale = self.reader.gradients[owner].noise_std / np.sqrt(2)
+            scale = self.reader.noises["gradient"][owner].noise_std / np.sqrt(2)
             scales = [scale * _WHOLE / level for level in range(_WHOLE, ask.share - 1, -1)]
             self.drawn[question] = simulate_levels(self.reader.exact(owner, ask), scales, stream)
         return np.asarray(self.drawn[question][_WHOLE - ask.level])

@@ -56,6 +56,7 @@ class RuleBench:
             NoiseModel.of(commitments, _sample(truth, _PUBLIC_ROWS, -1)),
             noise_std=quiet,
             second_moments_std=quiet if "second_moments" in terms.kinds else (),
+            positives_std=quiet if "positives" in terms.kinds else (),
         )
         owners = Owners(sizes, (answers,) * len(sizes), (1 / len(sizes),) * len(sizes))
         return cls(entry, terms, owners, noise, samples, commitments)

@@ -154,7 +154,7 @@ def late_answers(bench: RuleBench) -> None:
             plain, here = rule.absorb(state, owner, answer), rule.absorb(state, owner, answer, np.array(ask.theta))
             require(rule.pack(here) == rule.pack(plain), "saying where was asked changes the state")
         alone = replace(ask, theta=elsewhere, share=ask.level, before=0)  # nothing was answered there before
-        moved = ask if ask.kind == "second_moments" else alone
+        moved = ask if ask.kind in ("second_moments", "positives") else alone
         late = learn_from(rule, state, owner, bench.answer(owner, moved), moved)
         _require_model(bench, rule.model(late), "the model after a late answer")
 

@@ -25,7 +25,7 @@ def test_a_correct_owner_passes_at_every_choice(claim_of, generator, delta):
     noise, limits = _audit(build_menu_subject(claim_of(1, delta, parameters=4)), generator)
     assert noise.passed, noise.words
     assert limits.passed, limits.words
-    assert f"of {10 if delta else 14} choices" in noise.words
+    assert f"of {15 if delta else 19} choices" in noise.words
     assert limits.answers > 10 * OWNERS
     assert noise.certified <= 1
 
