@@ -1,14 +1,15 @@
 """Small public rows and owners of another population, and trainings with a menu, for tests of rules that look first."""
 
 import numpy as np
+from scipy.special import expit
 
 from copriv.losses.choose import choose
-from copriv.losses.moments import pack_second_moments
+from copriv.losses.moments import pack_second_moments, positive_share
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
-from copriv.rules.adaptive_newton import KINDS, SHARES, AdaptiveNewton
+from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, SHARES, AdaptiveNewton
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import Norm
 
@@ -18,6 +19,8 @@ CLIP = 2.0
 TILT = np.linspace(-0.6, 0.7, P)
 # Rows of the other population: features that the public ones vary little in vary much, and they go together.
 MIXED = np.eye(P)[::-1] + 0.6
+# Of the labels of `labelled`.
+SLOPES = np.array([2.0, -1.5, 1.0, -0.5])
 
 
 def objective(loss="squared", limit=50.0, regularization=1e-5):
@@ -34,15 +37,32 @@ def population(records, seed, *, model=TILT, mixing=None, loss="squared"):
     return Sample.of_rows(rows, np.where(noisy > 0, 1.0, -1.0) if loss == "logistic" else np.clip(noisy, -1, 1))
 
 
+def labelled(records, seed, *, intercept=-3.0, away=None, mixing=None):
+    """Rows with a constant of 0.4 behind them, and labels of a logistic model."""
+    generator = np.random.default_rng(seed)
+    features = generator.normal(size=(records, 4)) * 0.25
+    features = features if mixing is None else features @ mixing
+    features = features if away is None else features + away
+    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True) / 0.9, 1)
+    chances = expit(4 * features @ SLOPES + intercept)
+    rows = np.column_stack([features, np.full(records, 0.4)])
+    return Sample.of_rows(rows, np.where(generator.random(records) < chances, 1.0, -1.0))
+
+
 def strangers(owners, records=4000, seed=100):
     """Owners of another population: other rows, and another model."""
     return [population(records, seed + i, model=-TILT / 2, mixing=MIXED) for i in range(owners)]
 
 
-def noise_model(owners, deviation, *, norm=Norm.L1, squares=None, clip=CLIP, shares=SHARES, kinds=KINDS):
-    """Noise of one deviation for all owners; of second moments as much, unless said otherwise."""
+def noise_model(
+    owners, deviation, *, norm=Norm.L1, squares=None, clip=CLIP, shares=SHARES, kinds=KINDS, positives=None
+):
+    """Noise of one deviation for all owners; of second moments as much, unless said otherwise; of positives if said."""
     second = (deviation if squares is None else squares,) * owners
-    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, second_moments_std=second)
+    third = () if positives is None else (positives,) * owners
+    kinds = kinds if positives is None else KINDS_OF_LABELS
+    deviations = {"second_moments_std": second, "positives_std": third}
+    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, **deviations)
 
 
 def rule_for(public, samples, noise, of=OBJECTIVE):
@@ -54,6 +74,8 @@ def answer_to(sample, ask, rule, owner, generator):
     noise = rule.setting.noise
     if ask.kind == "second_moments":
         truth = pack_second_moments(sample, noise.norm)
+    elif ask.kind == "positives":
+        truth = positive_share(sample)
     else:
         loss = rule.setting.geometry.objective.loss
         truth = clipped_average_gradient(loss, sample, ask.theta, noise.clip, noise.norm)

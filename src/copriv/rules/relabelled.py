@@ -31,7 +31,7 @@ from copriv.rules.transported import can_move
 from copriv.vectors import FloatArray, freeze
 
 # Per cents of everybody's budget: the first at which noise on the share of all owners together is no larger than this.
-_PRICES = ((5, 0.02), (10, 0.04), (15, 0.06), (20, 0.15))
+_PRICES = ((5, 0.02), (10, 0.045), (15, 0.06), (20, 0.15))
 # Labels differ if their shares do by so many deviations; one of them is taken off again, in case it was noise.
 _SURE, _TAKEN_OFF = 3.0, 1.0
 # Where little noise hides what samples differ by, gradients tell of small changes of the log-odds as well.

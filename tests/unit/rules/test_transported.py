@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import expit
-from tests.shifted import CLIP, cost, noise_model, objective, rule_for, train
+from tests.shifted import CLIP, cost, labelled, noise_model, objective, rule_for, train
 
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.people import Whose
@@ -17,24 +16,11 @@ from copriv.vectors import Norm
 
 LOGISTIC = objective("logistic")
 P, OWNERS, RECORDS = 5, 10, 2000
-SLOPES = np.array([2.0, -1.5, 1.0, -0.5])
 # Where records differ: another mean, other variances that go together, and many more positive labels.
 AWAY, MIXED = (
     np.array([0.25, -0.2, 0.15, 0.1]),
     np.array([[1.5, 0.6, 0, 0], [0, 0.7, 0, 0], [0, 0, 1.6, 0.5], [0, 0, 0, 0.6]]),
 )
-
-
-def labelled(records, seed, *, intercept=-3.0, away=None, mixing=None):
-    """Rows with a constant of 0.4 behind them, and labels of a logistic model."""
-    generator = np.random.default_rng(seed)
-    features = generator.normal(size=(records, 4)) * 0.25
-    features = features if mixing is None else features @ mixing
-    features = features if away is None else features + away
-    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True) / 0.9, 1)
-    chances = expit(4 * features @ SLOPES + intercept)
-    rows = np.column_stack([features, np.full(records, 0.4)])
-    return Sample.of_rows(rows, np.where(generator.random(records) < chances, 1.0, -1.0))
 
 
 @pytest.fixture(scope="module")
