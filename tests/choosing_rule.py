@@ -13,7 +13,7 @@ from copriv.rules.rule import Ask
 from copriv.vectors import Norm
 
 LOOK, SQUARES, REST = 20, 15, 65
-SHARES, KINDS = (SQUARES, LOOK, REST), ("gradient", "second_moments")
+SHARES, KINDS = (SQUARES, LOOK, REST), ("gradient", "second_moments", "positives")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Kill an owner, start it again on the same ledger, and compare what the world outside heard with what the ledger says.
 
 The outside repeats whatever was not answered under its id, and now and then something that was. Every other owner has a
-menu: it is asked for unequal shares of its budget, for both kinds of answers, and to make answers finer that it gave in
+menu: it is asked for unequal shares of its budget, for every kind of answer, and to make answers finer that it gave in
 an earlier life. Whatever the moment of death: no answer without a charge, none at another price than its own, no two
 answers to one id, no more spending than budget, no damage; and a finer answer is the one sealed with the first.
 """

@@ -16,7 +16,7 @@ from copriv.protocol.wire import decode_query, decode_reply
 CUTS_A_RECORDING = 20
 # What an owner with a menu is asked in each of three sessions: 84 per cent of its budget. The second answer makes the
 # first one finer, at the same model.
-SOME = [("gradient", 3, 0), ("gradient", 2, 3), ("second_moments", 15, 0), ("gradient", 5, 0), ("second_moments", 3, 0)]
+SOME = [("gradient", 3, 0), ("gradient", 2, 3), ("second_moments", 15, 0), ("gradient", 5, 0), ("positives", 3, 0)]
 SYNCHRONOUS = {None: "FULL", "off": "OFF"}
 
 

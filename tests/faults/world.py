@@ -35,6 +35,7 @@ SHARES = (3, 5, SQUARES, LOOK, REST)
 MENU = plain_terms(rule="refining", answers=4, shares=SHARES, kinds=KINDS)
 REFINING = RefiningRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
 NO_CHOICE = ("gradient", 0, 0)
+OF_NO_MODEL = ("second_moments", "positives")
 
 
 @lru_cache
@@ -59,7 +60,7 @@ def any_choice(generator, menu):
     """What a learner may ask for; with a menu rather little than much, so that something is left for the next."""
     if not menu:
         return NO_CHOICE
-    return KINDS[generator.integers(2)], SHARES[generator.integers(len(SHARES), size=3).min()], 0
+    return KINDS[generator.integers(len(KINDS))], SHARES[generator.integers(len(SHARES), size=3).min()], 0
 
 
 def finer_choice(generator, choice):
@@ -87,7 +88,7 @@ def make_owner(ledger, name=NAMES[0], answers=ANSWERS, menu=False):
 
 def make_query(name, theta=(0.0,) * TERMS.parameters, receipt=None, owner=NAMES[0], choice=NO_CHOICE):
     kind, share, before = choice
-    terms, asked = MENU if share else TERMS, (0.0,) * len(theta) if kind == "second_moments" else theta
+    terms, asked = MENU if share else TERMS, (0.0,) * len(theta) if kind in OF_NO_MODEL else theta
     return encode(Query(name, terms.digest(), owner, tuple(map(float, asked)), receipt, kind, share, before))
 
 
@@ -96,5 +97,6 @@ def warm():
     for name in NAMES:
         PrivateResponder(sample_of(name), commitment()).respond(np.zeros(TERMS.parameters))
         with_menu = PrivateResponder(sample_of(name), commitment(menu=True))
-        with_menu.respond(np.zeros(4), "second_moments", SQUARES)
+        for kind in OF_NO_MODEL:
+            with_menu.respond(np.zeros(4), kind, SQUARES)
         with_menu.respond_levels(np.zeros(4), commitment(menu=True).levels("gradient", SHARES[0]))

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from copriv.learner.scrutiny import FALSE_ALARM, check, demands_of, is_receipt, noise_quantile
+from copriv.learner.scrutiny import FALSE_ALARM, check, demand_of, demands_of, is_receipt, noise_quantile
 from copriv.losses.moments import moment_count, pack_moments, pack_second_moments
 from copriv.losses.sample import Sample
 from copriv.privacy.exact import SimulatedVector
@@ -136,6 +136,73 @@ def test_second_moments_that_no_records_have_are_refused(delta, squares):
     assert (found.reason, "no records have" in found.text) == ("garbage", True)
     blind = replace(demand, squares=None)
     assert isinstance(judge(query, msgspec.structs.replace(answer, values=values), blind), Answer)
+
+
+LABELS = plain_terms(
+    rule="newton", loss="logistic", answers=2, shares=(10, 100), kinds=("gradient", "second_moments", "positives")
+)
+
+
+def positives_scene(delta, share):
+    """What a share of positives must be, the query, and an answer that lacks its number."""
+    promise = make_commitment(LABELS, Guarantee.of(1, delta), records=RECORDS, answers=2)
+    demands = demands_of(promise.parts, parameters=LABELS.parameters, records=RECORDS)
+    part = promise.part("positives", share)
+    query = Query("r:1", LABELS.digest(), "bank", (0.0,) * LABELS.parameters, None, "positives", share)
+    answer = Answer("r:1", "bank", (), describe("r:1", part.calibration, part.sensitivity), RECEIPT)
+    return part, demand_of(demands, query), query, answer
+
+
+@pytest.mark.parametrize("share", [10, 100])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_share_beyond_0_and_1_and_the_noise_is_refused(delta, share):
+    """The twin that takes a share for a number of a gradient, at most so far from 0, lets all of this pass."""
+    part, demand, query, answer = positives_scene(delta, share)
+    noise = noise_quantile(part.calibration.mechanism, 1)
+    assert 0 < noise < 3
+    assert (demand.lowest, demand.highest) == (
+        pytest.approx((-noise,), rel=2e-5),
+        pytest.approx((1 + noise,), rel=2e-5),
+    )
+    wide = replace(demand, lowest=(-9.0,), highest=(9.0,))
+    for value, fine in (
+        (demand.lowest[0], True),
+        (0.0, True),
+        (1.0, True),
+        (demand.highest[0], True),
+        (-1.001 * noise, False),
+        (1.001 * (1 + noise), False),
+        (math.nextafter(demand.lowest[0], -math.inf), False),
+        (math.nextafter(demand.highest[0], math.inf), False),
+    ):
+        given = msgspec.structs.replace(answer, values=(value,))
+        found = judge(query, given, demand)
+        assert isinstance(found, Answer) == fine
+        assert fine or (found.reason, "beyond its bound" in found.text) == ("garbage", True)
+        assert isinstance(judge(query, given, wide), Answer)
+
+
+@pytest.mark.parametrize("values", [(), (0.5, 0.5), (math.nan,), (math.inf,), (-math.inf,)])
+def test_a_share_is_one_finite_number(values):
+    _, demand, query, answer = positives_scene(0.0, 10)
+    assert judge(query, msgspec.structs.replace(answer, values=values), demand).reason == "garbage"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("target", [-1.0, 1.0])
+def test_owners_with_no_positives_or_nothing_else_are_never_refused(delta, target):
+    """Seeded noise: 20,000 answers. The twin that demands a share within 0 and 1 refuses half of them."""
+    part, demand, query, answer = positives_scene(delta, 10)
+    generator, refused = np.random.default_rng(5), 0
+    narrow = replace(demand, lowest=(0.0,), highest=(1.0,))
+    sample = Sample.of_rows(np.zeros((RECORDS, LABELS.parameters)), np.full(RECORDS, target))
+    exact = SimulatedVector(part.exact(sample, np.zeros(LABELS.parameters)))
+    for _ in range(20_000):
+        values = tuple(part.calibration.mechanism.simulate_noise(exact, generator).tolist())
+        given = msgspec.structs.replace(answer, values=values)
+        assert isinstance(judge(query, given, demand), Answer)
+        refused += not isinstance(judge(query, given, narrow), Answer)
+    assert 9_000 < refused < 11_000
 
 
 WRONG = {

@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 from copriv.errors import BadInput
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
-from copriv.losses.moments import pack_moments, pack_second_moments
+from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
 from copriv.losses.passes import average_value, bounded_average_value, clipped_average_gradient
+from copriv.losses.people import Whose
 from copriv.losses.sample import Sample
 from copriv.losses.squared import SquaredLoss
-from copriv.privacy.sensitivity import of_average_gradient, of_average_value, of_moments, of_second_moments
+from copriv.privacy.sensitivity import (
+    of_average_gradient,
+    of_average_value,
+    of_moments,
+    of_positives,
+    of_second_moments,
+)
 from copriv.vectors import Norm
 
 
@@ -133,7 +140,7 @@ def test_an_average_needs_a_record():
 
 
 def _answers(sample, theta, norm):
-    """Every kind of answer, with its sensitivity for so many records: gradient, loss, moments, second moments."""
+    """Every kind of answer, with its sensitivity for so many records."""
     n, p = sample.records, sample.parameters
     return [
         (
@@ -146,6 +153,7 @@ def _answers(sample, theta, norm):
         ),
         (pack_moments(sample, norm), of_moments(records=n, parameters=p, norm=norm)),
         (pack_second_moments(sample, norm), of_second_moments(row_norm=1.0, records=n, parameters=p, norm=norm)),
+        (positive_share(sample), of_positives(records=n, norm=norm)),
     ]
 
 
@@ -253,3 +261,75 @@ def test_rounding_of_second_moments_costs_little_and_nonsense_is_refused():
     for wrong in ({"row_norm": 0.0}, {"row_norm": float("inf")}, {"parameters": 0}, {"records": 0}):
         with pytest.raises(BadInput):
             of_second_moments(**({"row_norm": 1.0, "records": 5, "parameters": 2, "norm": Norm.L1} | wrong))
+
+
+def _largest_change_of_share(records, seed):
+    """The largest computed change of the share of positives when one target takes another value."""
+    generator = np.random.default_rng(seed)
+    values = (-1.0, -5e-324, 0.0, 5e-324, 0.4, 1.0)
+    rows, targets = np.ones((records, 1)), generator.choice(values, records, p=generator.dirichlet(np.ones(6)))
+    before, largest = positive_share(Sample.of_rows(rows, targets)), 0.0
+    for index in generator.integers(records, size=4):
+        for value in values:
+            there = targets.copy()
+            there[index] = value
+            largest = max(largest, Norm.L1.of(positive_share(Sample.of_rows(rows, there)) - before))
+    return largest
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@given(records=st.integers(1, 3000), seed=st.integers(0, 2**32))
+def test_no_neighbour_moves_the_computed_share_further_and_half_as_much_would_be_too_little(norm, records, seed):
+    declared, moved = of_positives(records=records, norm=norm).value, _largest_change_of_share(records, seed)
+    assert moved <= declared
+    assert moved > declared / 2
+    assert moved == pytest.approx(1 / records, rel=1e-9)
+
+
+def _moved_by_a_person(records, cap, weigh, seed, counts):
+    """The largest change when one person becomes another one, of any number of rows, all positive or none."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(1, 2 * cap + 1, size=records)
+    others = np.repeat(np.arange(1, records), sizes[1:])
+    targets = generator.choice([-1.0, 1.0], others.size)
+    place, ends = generator.integers(others.size + 1), []
+    for size in (1, cap, 3 * cap):
+        for sign in (1.0, -1.0):
+            told = np.insert(targets, place, np.full(size, sign))
+            codes = np.insert(others, place, np.zeros(size, dtype=np.int64))
+            people = Sample.of_rows(np.ones((told.size, 1)), told).grouped(Whose(codes, cap, weigh))
+            assert people.records == records
+            ends.append(counts(people))
+    return max(ends) - min(ends)
+
+
+def _share_of(people):
+    return float(positive_share(people)[0])
+
+
+def _rows_of(people):
+    """The broken twin: every row counts as a record does."""
+    return float(np.sum(people.targets > 0)) / people.records
+
+
+@pytest.mark.parametrize("weigh", ["person", "row"])
+@given(records=st.integers(1, 700), cap=st.sampled_from([1, 2, 3, 7, 10]), seed=st.integers(0, 2**32))
+def test_no_person_moves_the_computed_share_further_whatever_its_rows(weigh, records, cap, seed):
+    declared = of_positives(records=records, norm=Norm.L2, rows=cap).value
+    assert declared / 2 < _moved_by_a_person(records, cap, weigh, seed, _share_of) <= declared
+
+
+def test_people_whose_rows_count_as_records_are_caught():
+    for cap in (2, 10):
+        declared = of_positives(records=50, norm=Norm.L2, rows=cap).value
+        assert _moved_by_a_person(50, cap, "person", 1, _rows_of) > 0.9 * cap * declared
+
+
+def test_rounding_of_a_share_costs_little_in_every_norm_and_nonsense_is_refused():
+    for records in (10, 250_000, 10_000_000):
+        alone, together = (of_positives(records=records, norm=Norm.L1, rows=rows).value for rows in (1, 20))
+        assert 1 / records < alone < 1 / records * (1 + 6e-5)
+        assert alone < together < 1 / records * (1 + 1e-4)
+        assert of_positives(records=records, norm=Norm.L2).value == alone
+    with pytest.raises(BadInput, match="0 records"):
+        of_positives(records=0, norm=Norm.L1)

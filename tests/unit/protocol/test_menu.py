@@ -1,5 +1,6 @@
 """A menu of shares and kinds: in the terms, in what an owner promises, and at the owner."""
 
+import itertools
 import math
 
 import msgspec
@@ -16,7 +17,7 @@ from copriv.protocol.commitment import expect_noise
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, read_study, write_study
-from copriv.protocol.terms import MOST_SQUARED
+from copriv.protocol.terms import MENU_KINDS, MOST_SHARES, MOST_SQUARED
 from copriv.protocol.wire import largest_reply
 from copriv.rules.rule import Ask
 from copriv.rules.setting import NoiseModel
@@ -49,7 +50,7 @@ def test_a_menu_survives_the_study_file():
         {"shares": (10, 10), "kinds": KINDS},
         {"shares": (0, 10), "kinds": KINDS},
         {"shares": (101,), "kinds": KINDS},
-        {"shares": tuple(range(1, 22)), "kinds": KINDS},
+        {"shares": tuple(range(1, MOST_SHARES + 2)), "kinds": KINDS},
         {"shares": (10,), "kinds": ("second_moments",)},
         {"shares": (10,), "kinds": KINDS[::-1]},
         {"shares": (10,), "kinds": ("gradient", "loss")},
@@ -60,6 +61,32 @@ def test_a_menu_survives_the_study_file():
 def test_a_menu_that_cannot_be_meant_is_refused(menu):
     with pytest.raises(BadInput, match="menu"):
         plain_terms(**menu)
+
+
+def _is_accepted(kinds):
+    try:
+        return plain_terms(shares=SHARES, kinds=kinds).kinds == kinds
+    except BadInput:
+        return False
+
+
+def test_kinds_on_a_menu_are_the_first_ones_and_nothing_else():
+    """Of all menus of up to four of the kinds that are told of and some that never are on one."""
+    words = (*MENU_KINDS, "loss", "moments", "validation", "")
+    tried = [kinds for count in range(1, 5) for kinds in itertools.product(words, repeat=count)]
+    assert [kinds for kinds in tried if _is_accepted(kinds)] == [MENU_KINDS[:count] for count in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "digest"),
+    [
+        (MENU_KINDS[:1], "6dc3725878d1b1a0469225b9f46466830924123871f2a6ffb40f76a301032279"),
+        (MENU_KINDS[:2], "ea322ff8ddad4aeab6bd79b6a73f35fafe6ed2251b36c84bf305a94d484e3530"),
+    ],
+)
+def test_terms_without_the_newest_kind_have_the_digest_that_they_had(kinds, digest):
+    assert plain_terms(shares=(15, 20, 65), kinds=kinds).digest() == digest
+    assert plain_terms(shares=(15, 20, 65), kinds=MENU_KINDS).digest() != digest
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
@@ -87,7 +114,7 @@ def test_shares_that_add_up_to_the_whole_cost_no_more_than_was_promised(guarante
             assert part.calibration.charge.nano <= whole.nano * share // 100
             assert part.calibration.charge.nano >= 0.999 * whole.nano * share / 100
             assert part.allowance == whole
-    asked = [("gradient", LOOK), ("second_moments", SQUARES), ("gradient", REST)]
+    asked = [("positives", LOOK), ("second_moments", SQUARES), ("gradient", REST)]
     spent = sum(commitment.part(*each).calibration.charge.nano for each in asked)
     spent += commitment.part("loss").allowance.nano
     assert spent <= commitment.budget.nano
@@ -96,12 +123,15 @@ def test_shares_that_add_up_to_the_whole_cost_no_more_than_was_promised(guarante
 
 @pytest.mark.parametrize(("guarantee", "accountant"), GUARANTEES)
 def test_the_noise_of_a_share_is_what_a_rule_takes_it_for(guarantee, accountant):
-    terms = msgspec.structs.replace(TERMS, delta=guarantee.delta)
+    terms = msgspec.structs.replace(TERMS, delta=guarantee.delta, clip=0.3)
     commitment = study.make_commitment(terms, guarantee, records=70, answers=3, accountant=accountant)
     model, expected = NoiseModel.of([commitment], None), expect_noise(terms, [(70, guarantee, 3)], accountant)
     assert (model.shares, model.kinds) == (SHARES, KINDS)
     assert expected.noise_std == pytest.approx(model.noise_std)
     assert expected.second_moments_std == pytest.approx(model.second_moments_std)
+    assert expected.positives_std == pytest.approx(model.positives_std)
+    # Each kind has noise of its own, so that none can stand for another.
+    assert len({round(std, 3) for std in model.noise_std + model.second_moments_std + model.positives_std}) == 3
     for kind in KINDS:
         for share in SHARES:
             told = commitment.part(kind, share).calibration.mechanism.noise_std
@@ -146,6 +176,9 @@ def test_an_owner_answers_until_the_shares_add_up_to_the_whole():
         ("moments", LOOK, ZERO, "terms"),
         ("loss", LOOK, ZERO, "terms"),
         ("second_moments", SQUARES, (0.1,) * 4, "outside"),
+        ("positives", SQUARES, (0.1,) * 4, "outside"),
+        ("positives", 0, ZERO, "terms"),
+        ("positives", 21, ZERO, "terms"),
     ],
 )
 def test_what_is_not_on_the_menu_is_refused_for_free(kind, share, theta, reason):
@@ -154,7 +187,7 @@ def test_what_is_not_on_the_menu_is_refused_for_free(kind, share, theta, reason)
     assert ledger.state().spent == 0
 
 
-@pytest.mark.parametrize("other", [("gradient", REST), ("second_moments", LOOK)])
+@pytest.mark.parametrize("other", [("gradient", REST), ("second_moments", LOOK), ("positives", LOOK)])
 def test_kind_and_share_are_part_of_the_question(other):
     owner, ledger = study.make_owner(0)
     first = owner.answer(ask(1, "gradient", LOOK))

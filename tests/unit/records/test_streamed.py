@@ -11,7 +11,7 @@ import pytest
 from copriv.errors import BadTable, RecordsChanged
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
-from copriv.losses.moments import pack_moments, pack_second_moments
+from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
 from copriv.losses.passes import bounded_average_value, clipped_average_gradient
 from copriv.losses.sample import Sample, some_of
 from copriv.losses.squared import SquaredLoss
@@ -67,6 +67,7 @@ def bits(records):
     found = [clipped_average_gradient(loss, records, THETA, 0.1, norm) for loss in LOSSES for norm in Norm]
     found += [np.array([bounded_average_value(loss, records, THETA, 0.3)]) for loss in LOSSES]
     found += [pack(records, norm) for pack in (pack_moments, pack_second_moments) for norm in Norm]
+    found.append(positive_share(records))
     return b"".join(answer.tobytes() for answer in found)
 
 
@@ -95,6 +96,14 @@ def test_a_sum_batch_by_batch_is_caught(path, monkeypatch):
     monkeypatch.setattr(streamed, "_stretches", as_they_come)
     assert bits(read(path, 700)) != bits(read(path, 300))
     assert bits(read(path, 700)) != bits(in_memory())
+
+
+def test_a_share_of_positives_is_that_of_memory_and_of_all_rows(path):
+    """A row without a usable target counts and is not positive; the twin that leaves it out says another share."""
+    positives = int(np.sum(in_memory().targets > 0))
+    for batch_rows in (7, 1000, ROWS):
+        assert positive_share(read(path, batch_rows)).tolist() == [positives / ROWS]
+    assert positive_share(in_memory().usable()).tolist() == [positives / (ROWS - 1)] != [positives / ROWS]
 
 
 def test_a_folder_and_every_format_give_the_same_bits(path, tmp_path):

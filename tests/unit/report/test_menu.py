@@ -5,7 +5,7 @@ from contextlib import closing
 import msgspec
 import pytest
 from tests import menu_study as study
-from tests.choosing_rule import LOOK, SQUARES
+from tests.choosing_rule import KINDS, LOOK, SQUARES
 
 from copriv.owner.entries import Enrolled
 from copriv.owner.ledger_opening import begin
@@ -44,16 +44,48 @@ def ledger(tmp_path):
 
 def test_the_screen_says_the_limit_and_every_choice():
     commitment = study.commitment_of(0)
-    (_, limit), (_, gradients), (_, squares) = part_rows(commitment, 4)
+    (_, limit), *told = part_rows(commitment, 4)
+    gradients, squares, positives = (words for _, words in told)
     assert "at most 100 %" in limit
     assert "ε = 1, 100% of what you promise" in limit
     assert "4 numbers" in gradients
     assert "10 numbers" in squares
+    rows = {"gradient": gradients, "second_moments": squares, "positives": positives}
     for part in commitment.menu:
-        row = gradients if part.kind == "gradient" else squares
+        row = rows[part.kind]
         assert f"{part.share} % ({part.calibration.charge.words})" in row
         assert f"scale {part.calibration.mechanism.scale:.6g}" in row
     assert "average second moments" in _menu(StudyFile(study.TERMS, {}).terms)
+
+
+def test_the_screen_names_the_share_of_positives_and_what_a_record_can_change_of_it():
+    """One number, in which a record counts 1 and moves the answer by 1/n; terms without it do not speak of it."""
+    _, *_, (place, words) = part_rows(study.commitment_of(0), 4)
+    assert place.strip() == "on the menu"
+    assert words.startswith("noisy share of positive targets (")
+    assert "), 1 number; a record's " in words
+    assert " at most 1; laplace noise" in words
+    assert f"a change of at most {1 / 40:.6g} (L1) when one record is replaced" in words
+    assert "share of positive targets" in _menu(study.TERMS)
+    without = msgspec.structs.replace(study.TERMS, kinds=KINDS[:2])
+    assert "positive" not in _menu(without)
+    assert not any("positive" in words for _, words in part_rows(study.commitment_of(0, without), 4))
+
+
+def test_the_screen_says_of_people_that_it_is_people_who_count():
+    of_people = {"unit": "person", "person": "patient", "rows_cap": 5, "weigh": "person"}
+    terms = msgspec.structs.replace(study.TERMS, **of_people)
+    _, *_, (_, words) = part_rows(study.commitment_of(0, terms), 4)
+    assert "; a person's " in words
+    assert "record's" not in words
+    assert "when one person is replaced" in words
+
+
+def test_a_share_of_positives_that_was_told_is_stated():
+    menu = state_menu(study.commitment_of(0), [("positives", LOOK, 0), ("positives", LOOK, 0)])
+    assert chosen_words(menu) == "share of positive targets at 20 % of the training budget (2)"
+    [told] = [choice for choice in menu if choice.answers]
+    assert told.sensitivity == pytest.approx(1 / 40)
 
 
 def test_screens_say_that_an_answer_may_be_made_finer_where_it_may():

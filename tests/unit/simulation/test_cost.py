@@ -15,7 +15,7 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.protocol.commitment import make_commitment
 from copriv.protocol.plain_terms import plain_terms
-from copriv.rules.adaptive_newton import KINDS, SHARES
+from copriv.rules.adaptive_newton import KINDS_OF_LABELS, SHARES
 from copriv.rules.averaged import AveragedRule
 from copriv.simulation.cost import Scene, promised, radial, simulate_rule
 from copriv.simulation.radial import Radial
@@ -47,13 +47,14 @@ def test_the_noise_is_that_of_the_promise(delta):
     assert protection.of([123], 0.3, 2)[0].noise_std == commitment.calibration.mechanism.noise_std
 
 
-def test_the_noise_of_second_moments_is_that_of_a_promise_with_a_menu():
+def test_the_noise_of_further_kinds_is_that_of_a_promise_with_a_menu():
     terms = plain_terms(parameters=5, limit=50.0, clip=0.3, rule="newton", horizon=5, step=1.0)
-    terms = msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS)
+    terms = msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS_OF_LABELS)
     for guarantee in (Guarantee.of(0.7), Guarantee.of(0.7, 1e-6)):
         commitment = make_commitment(terms, guarantee, records=123, answers=5)
         protection = promised(guarantee, 5)
         assert protection.second_moments(123).noise_std == commitment.whole_moments.mechanism.noise_std
+        assert protection.positives(123).noise_std == commitment.whole_positives.mechanism.noise_std
         assert protection.of([123], 0.3, 1)[0].noise_std == commitment.calibration.mechanism.noise_std
 
 
