@@ -16,6 +16,9 @@ Errand: TypeAlias = bytes | Literal["restart"]
 # Kind, share, and the level that the same question was answered at before.
 Choice: TypeAlias = tuple[Kind, int, int]
 
+# Kinds of questions that do not depend on a model, and how often each is asked: more would spend what others need.
+_OF_NO_MODEL: tuple[Kind, ...] = ("second_moments", "positives")
+_FIRST = 2
 _GARBAGE = (b"", b"\xc1", b"\x91" * 2000, b"[/x]\x1b[2J", b"\xff\xfe")
 
 
@@ -29,7 +32,7 @@ def models(terms: Terms) -> list[tuple[float, ...]]:
 
 def brief(terms: Terms, owner: str, choices: Sequence[Choice]) -> list[Errand]:
     """Every kind of question, at nothing and at a corner of the box; of a menu, at every share, and once made finer."""
-    return [encode(query) for query in _questions(terms, owner, choices) if query.theta in models(terms)[:2]]
+    return [encode(query) for query in _questions(terms, owner, choices) if query.theta in models(terms)[:_FIRST]]
 
 
 def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) -> list[Errand]:
@@ -41,7 +44,8 @@ def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) 
         choices: what the terms set a budget aside for: kinds, shares, and levels before.
         receipt: the one that the owner will have given for its first answer.
     """
-    questions = list(_questions(terms, owner, choices))
+    early = models(terms)[:_FIRST]  # of every kind some are asked before the budget is spent
+    questions = sorted(_questions(terms, owner, choices), key=lambda query: query.theta not in early)
     first, asked = questions[0], [encode(query) for query in questions]
     known = msgspec.structs.replace(first, id="with-a-receipt", receipt=receipt)
     return [
@@ -65,8 +69,9 @@ def thorough(terms: Terms, owner: str, choices: Sequence[Choice], receipt: str) 
 
 def _questions(terms: Terms, owner: str, choices: Sequence[Choice]) -> Iterator[Query]:
     for kind, share, before in choices:
-        for place, theta in enumerate(models(terms)):
-            asked = (0.0,) * len(theta) if kind in ("second_moments", "positives") else theta
+        alike = kind in _OF_NO_MODEL
+        for place, theta in enumerate(models(terms)[: _FIRST if alike else None]):
+            asked = (0.0,) * len(theta) if alike else theta
             name = f"{kind}-{share}-{place}" if share else f"{kind}-{place}"
             name += f"-after-{before}" if before else ""
             yield Query(name, terms.digest(), owner, asked, kind=kind, share=share, before=before)

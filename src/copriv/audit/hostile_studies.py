@@ -185,30 +185,40 @@ _VALIDATION: dict[Entry, Any] = {
     ("validation", "validations"): 2,
     ("validation", "validation_share"): 0.25,
 }
-VALIDATED = Study(
-    "validation of numbers", {**_VALIDATION, ("validation", "validation_grid"): [0.1, 0.4, 0.7]}, honest=True
-)
+_VALIDATED_NUMBERS: dict[Entry, Any] = {**_VALIDATION, ("validation", "validation_grid"): [0.1, 0.4, 0.7]}
+VALIDATED = Study("validation of numbers", _VALIDATED_NUMBERS, honest=True)
+_LABELS: dict[Entry, Any] = {("model", "loss"): "logistic", ("dictionary", "target", "kind"): "label"}
 VALIDATED_LABELS = Study(
     "validation of labels",
-    {
-        **_VALIDATION,
-        ("validation", "validation_grid"): [-0.5, -5e-324, 0.0, 0.3],
-        ("model", "loss"): "logistic",
-        ("dictionary", "target", "kind"): "label",
-    },
+    {**_LABELS, **_VALIDATION, ("validation", "validation_grid"): [-0.5, -5e-324, 0.0, 0.3]},
     honest=True,
+)
+_TWO_LEVELS: dict[Entry, Any] = {
+    **_LABELS,
+    ("dictionary", "target", "levels"): [1.0, 5.0],
+    ("dictionary", "target", "center"): 3.0,
+}
+# A menu beside all that changes which targets are above 0, or how much a record counts. Of two levels, most have none.
+WITH_MENUS = (
+    Study("labels, a menu", {**_LABELS, **_MENU}, honest=True),
+    Study("labels of two levels, a menu", {**_TWO_LEVELS, **_MENU}, honest=True),
+    Study("counts, a menu", {**_rate("poisson", "count", _EXPOSURE), **_MENU}, honest=True),
+    Study("amounts, a menu with delta", {**_rate("gamma", "amount"), **MENU_WITH_DELTA.changes}, honest=True),
+    Study("validation, a menu", {**_VALIDATED_NUMBERS, **_MENU}, honest=True),
+)
+PEOPLE_WITH_MENUS = (
+    PEOPLE[-1],
+    Study("people, rows weigh alike, a menu", {**_OF_PEOPLE, **_BY_ROW, **_MENU}, honest=True),
+    Study(
+        "people, rows weigh alike, labels, a menu with delta",
+        {**_OF_PEOPLE, **_BY_ROW, **_LABELS, **MENU_WITH_DELTA.changes},
+        honest=True,
+    ),
 )
 OTHER_LOSSES = (
     _model("huber", loss="huber", threshold=1e-3),
-    Study("labels", {("model", "loss"): "logistic", ("dictionary", "target", "kind"): "label"}),
-    Study(
-        "labels of two levels",
-        {
-            ("model", "loss"): "logistic",
-            ("dictionary", "target", "kind"): "label",
-            ("dictionary", "target", "levels"): [1.0, 5.0],
-        },
-    ),
+    Study("labels", _LABELS),
+    Study("labels of two levels", {**_LABELS, ("dictionary", "target", "levels"): [1.0, 5.0]}),
     Study("a Poisson loss of numbers", {("model", "loss"): "poisson"}),
     Study("a Gamma loss of numbers", {("model", "loss"): "gamma"}),
     _target("an ordinal target", categories=["1.0", "5.0", "Oslo"]),

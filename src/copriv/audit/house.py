@@ -170,8 +170,13 @@ def _live(
 
 
 def choices_of(commitment: Commitment) -> list[Choice]:
-    """What may be asked for; after its coarsest gradient, what makes that finer by one level."""
-    choices: list[Choice] = [(part.kind, part.share, 0) for part in commitment.parts]
+    """What may be asked for, the cheapest of every kind first: what follows finds the budget spent.
+
+    After its coarsest gradient comes what makes that finer by one level.
+    """
+    cheapest = {part.kind: part.share for part in reversed(commitment.parts)}
+    parts = sorted(commitment.parts, key=lambda part: part.share > cheapest[part.kind])
+    choices: list[Choice] = [(part.kind, part.share, 0) for part in parts]
     levels = commitment.levels("gradient", 0)
     steps = [fine.after(coarse) for fine, coarse in pairwise(levels)]
     choices[1:1] = [(step.kind, step.share, step.before) for step in steps[-1:] if step is not None]

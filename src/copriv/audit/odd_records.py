@@ -105,6 +105,20 @@ PEOPLE = (
     Odd("a row that names nobody", {"id": b""}, {"id": None}),
     Odd("a person of three rows by another name", {"id": b"-7"}, {"id": -7}, rows=3),
 )
+# On which side of a study's centre, or of 0, the target lies: it moves the share of positives, or leaves it.
+SIDES: tuple[Odd, ...] = (
+    _number("target just above the centre", "5.000000000000001", 5.000000000000001, "stay"),
+    _number("target on the centre, or the upper level", "5.0", 5.0, "stay"),
+    _number("target below the centre, or the lower level", "1.0", 1.0, "stay"),
+    _number("target zero", "0", 0.0, "stay"),
+    _number("target missing", "", None, "stay"),
+)
+# Whole people on one side, or on both: what a row of them counts depends on how many they have.
+SIDES_OF_PEOPLE: tuple[Odd, ...] = (
+    Odd("a person of forty rows above the centre", {"stay": b"9.0"}, {"stay": 9.0}, rows=40),
+    Odd("a person of forty rows on both sides", rows=40, turns={"stay": (9.0, 1.0, 6.0)}),
+    Odd("a person of two rows, one on the centre", rows=2, turns={"stay": (5.0, 5.5)}),
+)
 # What a table with few columns can hold, and everything.
 NARROW: tuple[Odd, ...] = (*NUMBERS, *TEXTS, *IDS, *LINES)
 ALL: tuple[Odd, ...] = (*NARROW, *TYPED)

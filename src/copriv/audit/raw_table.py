@@ -58,6 +58,7 @@ class Odd:
         formats: the formats that can hold it.
         fits: whether it is one record on one line; what is not is refused at home, when the file is first read.
         rows: how many rows it has, where a record is a person; they follow each other.
+        turns: of some columns, numbers that these rows have in turn.
     """
 
     name: str
@@ -67,6 +68,16 @@ class Odd:
     formats: tuple[Suffix, ...] = FORMATS
     fits: bool = True
     rows: int = 1
+    turns: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def each_row(self) -> list[dict[str, object]]:
+        """Of every row, in which numbers it differs from the others.
+
+        >>> Odd("two rows", rows=2, turns={"stay": (9.0, 1.0)}).each_row()
+        [{'stay': 9.0}, {'stay': 1.0}]
+        """
+        turns = self.turns.items()
+        return [{name: numbers[row % len(numbers)] for name, numbers in turns} for row in range(self.rows)]
 
 
 USUAL = Odd("usual")
@@ -115,13 +126,14 @@ def usual_cells(row: int) -> dict[str, bytes]:
 def _as_csv(odd: Odd, place: int, records: int, columns: tuple[str, ...], separator: bytes) -> bytes:
     lines = [separator.join(name.encode() for name in columns)]
     for row in range(records):
-        cells = usual_cells(row)
-        if row == place:
-            cells |= odd.cells
+        found = [usual_cells(row)] if row != place else [usual_cells(row) | cells for cells in _odd_cells(odd)]
         whole = odd.line if row == place else None
-        line = separator.join(cells[name] for name in columns) if whole is None else whole
-        lines += [line] * (odd.rows if row == place else 1)
+        lines += [separator.join(cells[name] for name in columns) if whole is None else whole for cells in found]
     return b"\n".join(lines) + b"\n"
+
+
+def _odd_cells(odd: Odd) -> list[dict[str, bytes]]:
+    return [dict(odd.cells) | {name: _text(value) for name, value in turn.items()} for turn in odd.each_row()]
 
 
 def _text(value: object) -> bytes:
@@ -150,8 +162,8 @@ def _as_columns(suffix: Suffix, odd: Odd, place: int, records: int, columns: tup
 
 
 def _rows(odd: Odd, place: int, records: int) -> list[dict[str, object]]:
-    repeated = [[usual(row)] if row != place else [usual(row) | dict(odd.values)] * odd.rows for row in range(records)]
-    return [values for rows in repeated for values in rows]
+    odd_rows = [dict(odd.values) | turn for turn in odd.each_row()]
+    return [usual(row) | values for row in range(records) for values in (odd_rows if row == place else [{}])]
 
 
 def _series(name: str, values: list[object]) -> pl.Series:

@@ -40,6 +40,7 @@ _MOST_SHOWN = 3
 _REGISTRY = "COPRIV_REGISTRY"
 # Neighbours have the same owner, and so the same key: it decides which records are held back.
 _KEY = bytes(32)
+_NOT_HELD_BACK = 2  # a row
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh folder is made in it
 
 
@@ -100,7 +101,8 @@ def corpus() -> Iterator[Case]:
         yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
     asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
-        yield Case(study, suffix, odds.SHARP[:2], thorough=True)
+        yield Case(study, suffix, (*odds.SHARP[:2], odds.SIDES[0]), thorough=True)
+    yield from _beside_menus(studies.WITH_MENUS, odds.SIDES, _NOT_HELD_BACK)
     for study, suffix in zip((studies.VALIDATED, studies.VALIDATED_LABELS), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP, thorough=True)
     for place, (study, suffix) in enumerate(zip(encoder_studies.ENCODED, cycle(FORMATS), strict=False)):
@@ -116,7 +118,7 @@ def corpus() -> Iterator[Case]:
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
-        yield Case(study, suffix, odds.SHARP[:2], batch_rows=7)
+        yield Case(study, suffix, (odds.SIDES[0], *odds.SHARP[:2]), batch_rows=7)
 
 
 def corpus_of_people() -> Iterator[Case]:
@@ -124,11 +126,18 @@ def corpus_of_people() -> Iterator[Case]:
     studies, odds = hostile_studies, odd_records
     for study, suffix in zip(studies.PEOPLE, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.PEOPLE, thorough=study is studies.PEOPLE[0])
+    yield from _beside_menus(studies.PEOPLE_WITH_MENUS, odds.SIDES_OF_PEOPLE)
     single = tuple(odd for odd in odds.NARROW if odd not in odds.IDS)
     for suffix in FORMATS:
         yield Case(studies.PEOPLE[0], suffix, _of(single, suffix))
     for study, suffix in zip(studies.PEOPLE, reversed(FORMATS), strict=False):
         yield Case(study, suffix, odds.PEOPLE[3:], odds.PEOPLE[2], place=RECORDS - 1)
+
+
+def _beside_menus(studies: Sequence[Study], odds: tuple[Odd, ...], place: int = 3) -> Iterator[Case]:
+    """Records whose targets lie on either side of 0, which moves the share of positives."""
+    for study, suffix in zip(studies, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds, place=place)
 
 
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:

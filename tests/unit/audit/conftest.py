@@ -4,11 +4,12 @@ They are made by the function that makes correct owners, with a promise or a res
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from copriv.audit import whole_reply
 from copriv.audit.claim import Claim
 from copriv.audit.reference import reference_moments
 from copriv.audit.subject import build_subject, honest_promise
@@ -16,6 +17,7 @@ from copriv.losses.sample import Sample
 from copriv.privacy.calibration import calibrate
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import Sensitivity
+from copriv.protocol.messages import Answer
 from copriv.runtime.simulated_responder import SimulatedResponder
 from copriv.vectors import Norm
 
@@ -113,6 +115,32 @@ def claim_of():
         return Claim(Guarantee.of(epsilon, delta), answers, clip=1.0, records=100, parameters=parameters, asks=asks)
 
     return make
+
+
+@dataclass(slots=True)
+class Told:
+    """Of a study with a menu: kinds that every owner answered, and how far the exact share of positives moved."""
+
+    kinds: set[str]
+    moved: float = 0.0
+
+
+@pytest.fixture
+def of_menus(monkeypatch):
+    """What whole replies that are compared from now on tell of each study with positives on its menu, by its name."""
+    found, judge = {}, whole_reply._judge_pair
+
+    def note(case, odd, base, other):
+        if "positives" in case.study.content()["privacy"].get("kinds", []) and other.replies:
+            kinds = {reply.id.partition("-")[0] for reply in other.replies if isinstance(reply, Answer)}
+            told = found.setdefault(case.study.name, Told(kinds))
+            told.kinds &= kinds
+            pairs = (pair for pair in zip(base.exact, other.exact, strict=True) if "positives" in pair[0].where)
+            told.moved = max([told.moved, *(whole_reply._change(*pair) for pair in pairs)])
+        return judge(case, odd, base, other)
+
+    monkeypatch.setattr(whole_reply, "_judge_pair", note)
+    return found
 
 
 @pytest.fixture

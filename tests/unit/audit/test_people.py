@@ -91,10 +91,13 @@ def told(house, study=PEOPLE, odds=odd_records.PEOPLE[:3]):
     return [seen.where for _, seen in compare_all(house, Case(study, "csv", odds))]
 
 
-def test_nothing_but_noise_tells_files_apart_in_which_a_whole_person_is_swapped():
+def test_nothing_but_noise_tells_files_apart_in_which_a_whole_person_is_swapped(of_menus):
     cases = [replace(case, odds=case.odds[::6] if len(case.odds) > 9 else case.odds) for case in corpus_of_people()]
     verdict = audit_whole_reply(HOUSE, cases)
     assert verdict.passed, verdict.words
+    for study in hostile_studies.PEOPLE_WITH_MENUS:
+        assert of_menus[study.name].kinds >= {"gradient", "second_moments", "positives"}
+        assert 1 - 1e-6 < of_menus[study.name].moved <= 1
 
 
 def test_an_owner_that_tells_the_number_of_rows_is_caught(monkeypatch):

@@ -48,7 +48,7 @@ def short(cases):
         yield replace(case, odds=case.odds[first::2]) if hostile or rates or batches else case
 
 
-def test_the_corpus_of_the_command_passes():
+def test_the_corpus_of_the_command_passes(of_menus):
     cases = tuple(short(corpus()))
     assert [case.study for case in cases] == [case.study for case in corpus()]
     verdict = audit_whole_reply(HOUSE, cases)
@@ -57,7 +57,15 @@ def test_the_corpus_of_the_command_passes():
     assert verdict.answers > 1000
     assert "nothing but noise" in verdict.words
     odds = {odd.name for case in cases for odd in case.odds}
-    assert {odd.name for odd in (*odd_records.ALL, *odd_records.SHARP[1:])} <= odds
+    assert {odd.name for odd in (*odd_records.ALL, *odd_records.SHARP[1:], *odd_records.SIDES)} <= odds
+    _menus_are_met(of_menus, (hostile_studies.MENU, hostile_studies.MENU_WITH_DELTA, *hostile_studies.WITH_MENUS))
+
+
+def _menus_are_met(told, studies):
+    """Every kind on a menu is answered, and some record moves the exact share of positives as far as declared."""
+    for study in studies:
+        assert set(study.content()["privacy"]["kinds"]) <= told[study.name].kinds
+        assert 1 - 1e-6 < told[study.name].moved <= 1
 
 
 def test_hostile_studies_are_refused_and_plain_ones_are_not(tmp_path, monkeypatch):
