@@ -12,7 +12,7 @@ from copriv.protocol.commitment import Commitment
 from copriv.protocol.query_budget import QueryBudget
 from copriv.rules.rule import answer_size
 
-MADE_FINER = "an answer may be made finer later, at the same model, and then only the difference is paid"
+MADE_FINER = "a gradient may be made finer later, at the same model, and then only the difference is paid"
 _NAMES = {
     "gradient": "average gradient",
     "moments": "average moments",
@@ -121,7 +121,7 @@ def _choices(parts: list[QueryBudget], parameters: int, unit: str) -> str:
     numbers = answer_size(first.kind, parameters)
     of_kind = {
         "second_moments": (" (averages of xxᵀ, the same at any model)", "row is at most {:g} long"),
-        "positives": (" (of all records, how many have a target above 0)", "target counts at most {:g}"),
+        "positives": (" (of the records that train, how many are positive)", "share of it is at most {:g}"),
     }
     what, most = of_kind.get(first.kind, ("", f"gradient is at most {{:g}} long ({norm})"))
     choices = ", ".join(

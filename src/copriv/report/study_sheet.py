@@ -26,6 +26,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
         ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
         *([("menu", _menu(study.terms))] if study.terms.shares else []),
+        *([("positive", _positive(dictionary.target))] if "positives" in study.terms.kinds else []),
         *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
         *([("validations", _validations(study.terms))] if study.terms.validations else []),
     ]
@@ -56,6 +57,12 @@ def _target(target: Target) -> str:
         return f"{what}, held up to {target.scale:g}{_exposure(target.given_exposure)}"
     lowest, highest = target.center - target.scale, target.center + target.scale
     return f"held between {lowest:g} and {highest:g}{_categories(target)}"
+
+
+def _positive(target: Target) -> str:
+    """Which targets a share of positive ones counts, in their own unit."""
+    least = 0.0 if target.is_rate else target.center
+    return f"a target above {least:g}; a record without a usable target counts as not positive"
 
 
 def _exposure(given: Exposure | None) -> str:

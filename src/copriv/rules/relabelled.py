@@ -31,12 +31,14 @@ from copriv.rules.transported import can_move
 from copriv.vectors import FloatArray, freeze
 
 # Per cents of everybody's budget: the first at which noise on the share of all owners together is no larger than this.
-_PRICES = ((5, 0.02), (10, 0.045), (15, 0.06), (20, 0.15))
+_PRICES = ((5, 0.045), (10, 0.045), (15, 0.06), (20, 0.15))
 # Labels differ if their shares do by so many deviations; one of them is taken off again, in case it was noise.
 _SURE, _TAKEN_OFF = 3.0, 1.0
-# Where little noise hides what samples differ by, gradients tell of small changes of the log-odds as well.
-_LARGE, _QUIET = 1.0, 0.8
+# Gradients tell of smaller changes of the log-odds as well, unless noise hides all but this of what samples differ by.
+_LARGE, _QUIET = 1.0, 0.1
 _FURTHEST, _HALVINGS = 8.0, 40
+# Chances nearer to 0 or 1 than this are certain.
+_CERTAIN = 1e-12
 
 
 def price_of_positives(noise: NoiseModel) -> int:
@@ -141,7 +143,9 @@ def flip(labels: FloatArray, before: FloatArray, after: FloatArray) -> FloatArra
     """
     rises = (after > before) & (labels < 0)
     falls = (after < before) & (labels > 0)
-    chances = np.where(rises, (after - before) / (1 - before), np.where(falls, (before - after) / before, 0.0))
+    certain = np.clip(before, _CERTAIN, 1 - _CERTAIN)
+    rise, fall = (after - before) / (1 - certain), (before - after) / certain
+    chances = np.where(rises, rise, np.where(falls, fall, 0.0))
     order = np.argsort(chances, kind="stable")
     passed = np.floor(np.cumsum(chances[order]) + 0.5)
     changed = np.zeros(labels.size, dtype=bool)

@@ -185,6 +185,10 @@ class _MenuReader:
         """What an owner says that was not asked this before: noise grows as the share falls."""
         part = 100 / ask.share
         factor = part if self.norm is Norm.L1 else part**0.5
+        if not self.noises[ask.kind]:
+            raise BadInput(
+                f"a question for {ask.kind}, and noise for none", remedy="use the noise of a promise: promised()"
+            )
         noise = self.noises[ask.kind][owner]
         return factor * noise.simulate_noise(SimulatedVector(self.exact(owner, ask) / factor), stream)
 

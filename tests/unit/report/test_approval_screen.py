@@ -97,6 +97,18 @@ def test_a_label_says_what_is_positive(frame):
     assert told["target"] == "'stay': a label, positive above 0.5, which takes 0 and 1"
 
 
+def test_a_menu_with_positives_says_above_what_a_target_counts(frame):
+    """In the owner's own unit: the learner has chosen it. Without positives on the menu nothing is said of it."""
+    study = _study(frame, TargetChoice("stay"))
+    menu = {"shares": (20, 80), "kinds": ("gradient", "second_moments", "positives")}
+    with_positives = StudyFile(msgspec.structs.replace(study.terms, **menu), study.dictionary)
+    center = take_public(frame.lazy(), TargetChoice("stay"), 2)[0].target.center
+    told = dict(study_rows(with_positives))
+    assert told["positive"] == f"a target above {center:g}; a record without a usable target counts as not positive"
+    menu["kinds"] = menu["kinds"][:2]
+    assert "positive" not in dict(study_rows(StudyFile(msgspec.structs.replace(study.terms, **menu), study.dictionary)))
+
+
 def _engagement(tmp_path, **changes):
     enrollment = Enrollment(
         owner="east",

@@ -90,7 +90,7 @@ def test_a_share_of_positives_that_was_told_is_stated():
 
 def test_screens_say_that_an_answer_may_be_made_finer_where_it_may():
     (_, limit), *_ = part_rows(study.commitment_of(0), 4)
-    assert "an answer may be made finer later, at the same model, and then only the difference is paid" in limit
+    assert "a gradient may be made finer later, at the same model, and then only the difference is paid" in limit
     assert "only the difference is paid" in _menu(study.TERMS)
     (_, limit), *_ = part_rows(study.commitment_of(0, guarantee=Guarantee.of(1, 1e-6)), 4)
     assert "finer" not in limit

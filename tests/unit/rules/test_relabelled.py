@@ -148,7 +148,7 @@ def test_only_studies_of_labels_ask_for_them(public, positive):
 
 
 @pytest.mark.parametrize(
-    ("deviation", "price"), [(1e-6, 5), (0.0009, 5), (0.002, 10), (0.008, 15), (0.02, 20), (0.05, 0)]
+    ("deviation", "price"), [(1e-6, 5), (0.002, 5), (0.004, 10), (0.008, 15), (0.02, 20), (0.05, 0)]
 )
 def test_the_price_follows_the_noise_of_all_together(deviation, price):
     """Of their mean, at whole budgets: at a twentieth of them Laplace noise is twenty times as large."""
