@@ -36,6 +36,9 @@ _PRICES = ((5, 0.045), (10, 0.045), (15, 0.06), (20, 0.15))
 _SURE, _TAKEN_OFF = 3.0, 1.0
 # Gradients tell of smaller changes of the log-odds as well, unless noise hides all but this of what samples differ by.
 _LARGE, _QUIET = 1.0, 0.1
+# A chance that is too small costs more than one too large: this part of the change of the log-odds if it leads away
+# from one half, as some of it may be due to rows that differ.
+_RARER = 0.75
 _FURTHEST, _HALVINGS = 8.0, 40
 # Chances nearer to 0 or 1 than this are certain.
 _CERTAIN = 1e-12
@@ -92,7 +95,8 @@ def _relabelled(setting: AdaptiveSetting, told: tuple[Told, ...]) -> AdaptiveSet
     if abs(logit(wanted) - logit(now)) < _LARGE and visible(setting, 0.0) > _QUIET:
         return setting
     margins = geometry.start @ public.columns
-    chances = expit(margins), expit(margins + _log_odds(margins, wanted))
+    part = _RARER if abs(wanted - 0.5) > abs(now - 0.5) else 1.0
+    chances = expit(margins), expit(margins + part * _log_odds(margins, wanted))
     rows = Sample(public.columns, freeze(flip(public.targets, *chances)))
     there = PublicGeometry.of(rows, geometry.objective, geometry.clip, geometry.norm)
     known = _distance(geometry, rows)

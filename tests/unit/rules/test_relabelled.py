@@ -177,3 +177,15 @@ def test_owners_that_differ_are_pooled_by_their_records(public):
     rule = make(public, samples, positives=1e-4)
     found = relabelled.relabelled(rule.setting, told(rule, [rate(each) for each in samples]))
     assert rate(found.geometry.public) == pytest.approx(rate(Sample.join(samples)), abs=0.01)
+
+
+def test_labels_that_are_rarer_change_by_three_quarters(public, positive):
+    """Chances that are too small cost more: from the many to the few the share that was told is not reached."""
+    many = Sample.join(positive)
+    few = [public.take(np.arange(i * 300, (i + 1) * 300)) for i in range(OWNERS)]
+    rule = make(many, few, positives=1e-6)
+    found = relabelled.relabelled(rule.setting, told(rule, [rate(each) for each in few]))
+    start, truth = rule.setting.geometry.start, rate(Sample.join(few))
+    assert rate(many) > 2 * truth
+    assert truth + 0.02 < rate(found.geometry.public) < truth + 0.15
+    assert cost(found.geometry.start, few, LOGISTIC) < cost(start, few, LOGISTIC) / 3
