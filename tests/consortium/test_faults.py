@@ -77,6 +77,7 @@ def test_a_cut_wire_is_dialled_again(wired):
     for _ in range(5):
         course.go(10)
         wire.cut()
+    course.await_owner("west")
     course.go(50)
     log = course.close()
     assert [entry.number for entry in log] == list(range(1, 101))
