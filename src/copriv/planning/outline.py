@@ -131,8 +131,8 @@ class Outline:
         return Setting(terms, self.records, spec.guarantees, answers, spec.accountant, spec.rates, spec.heterogeneity)
 
     def _kinds(self, entry: RuleEntry) -> tuple[str, ...]:
-        """What is on a rule's menu: of labels more, where a record is a row."""
-        labels = self.loss.name == LogisticLoss.name and self.spec.person is None
+        """What is on a rule's menu: of labels more, where a record is a row and public rows can get other labels."""
+        labels = self.loss.name == LogisticLoss.name and self.spec.person is None and self.evidence is not None
         return (entry.kinds_of_labels if labels else ()) or entry.kinds
 
     def meetings(self, answers: tuple[int, ...]) -> int:

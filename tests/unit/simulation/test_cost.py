@@ -17,7 +17,8 @@ from copriv.protocol.commitment import make_commitment
 from copriv.protocol.plain_terms import plain_terms
 from copriv.rules.adaptive_newton import KINDS_OF_LABELS, SHARES
 from copriv.rules.averaged import AveragedRule
-from copriv.simulation.cost import Scene, promised, radial, simulate_rule
+from copriv.rules.rule import Ask
+from copriv.simulation.cost import Protection, Scene, _MenuReader, promised, radial, simulate_rule
 from copriv.simulation.radial import Radial
 from copriv.vectors import Norm
 
@@ -64,6 +65,15 @@ def test_a_rule_with_a_menu_needs_noise_for_it():
     rule = menu_rule(scene, promised(Guarantee.of(1), 5), start, newton_prediction(scene, protection, start))
     with pytest.raises(BadInput, match="noise for none"):
         simulate_rule(rule, scene, protection, clip=0.5, answers=5, runs=1, seed=0)
+
+
+def test_a_kind_without_noise_is_named():
+    """A menu of labels, and protection that knows none for their share."""
+    scene, whole = make_scene(10, owners=2, records=500), promised(Guarantee.of(1), 5)
+    reader = _MenuReader.of(scene, Protection(whole.norm, whole.noise, whole.second_moments), 0.5)
+    assert reader.answer(0, Ask(np.zeros(5), "second_moments", 20), np.random.default_rng(0)).size == 15
+    with pytest.raises(BadInput, match="positives, and noise for none"):
+        reader.answer(0, Ask(np.zeros(5), "positives", 20), np.random.default_rng(0))
 
 
 def test_radial_noise_has_its_deviation_and_length():
