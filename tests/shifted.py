@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from copriv.losses.choose import choose
+from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_second_moments, positive_share
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
@@ -55,14 +56,14 @@ def strangers(owners, records=4000, seed=100):
 
 
 def noise_model(
-    owners, deviation, *, norm=Norm.L1, squares=None, clip=CLIP, shares=SHARES, kinds=KINDS, positives=None
+    owners, deviation, *, norm=Norm.L1, squares=None, clip=CLIP, shares=SHARES, kinds=KINDS, positives=None, fill=0.0
 ):
     """Noise of one deviation for all owners; of second moments as much, unless said otherwise; of positives if said."""
     second = (deviation if squares is None else squares,) * owners
     third = () if positives is None else (positives,) * owners
     kinds = kinds if positives is None else KINDS_OF_LABELS
     deviations = {"second_moments_std": second, "positives_std": third}
-    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, **deviations)
+    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, fill=fill, **deviations)
 
 
 def rule_for(public, samples, noise, of=OBJECTIVE):
@@ -77,8 +78,10 @@ def answer_to(sample, ask, rule, owner, generator):
     elif ask.kind == "positives":
         truth = positive_share(sample)
     else:
-        loss = rule.setting.geometry.objective.loss
-        truth = clipped_average_gradient(loss, sample, ask.theta, noise.clip, noise.norm)
+        loss, bounds = rule.setting.geometry.objective.loss, (noise.clip, noise.norm)
+        truth = clipped_average_gradient(loss, sample, ask.theta, *bounds)
+        if noise.fill > 0:
+            truth = filled_average_gradient(loss, sample, ask.theta, *bounds, noise.fill)
     draw = (
         generator.laplace(size=truth.size) / np.sqrt(2) if noise.norm is Norm.L1 else generator.normal(size=truth.size)
     )

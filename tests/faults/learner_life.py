@@ -52,7 +52,7 @@ def learn(channel, folder, run, life, *, elsewhere, menu=False, place=None, coun
     position = checkpoint.position(rule)
     channel.send_bytes(b"r")
     state = rule.begin() if position is None else position.state
-    study = Session(rule, world.NAMES, terms.digest(), twins.name_run(run, life, twin))
+    study = Session(rule, world.NAMES, terms.digest(), twins.name_run(run, life, twin), fill=terms.fill)
     meetings = Trace.from_json((folder / "schedule.json").read_bytes()).meetings
     for iteration in train(study, meetings, FusedTransport(transport, fuse), position):
         fuse.around("save", lambda done=iteration, before=state: twins.save(checkpoint, rule, done, before, twin))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import world
 
+from copriv.losses.filled import filled_count
 from copriv.owner.payload import unpack
 from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.protocol.messages import Answer
@@ -100,6 +101,7 @@ def test_four_processes_that_make_one_answer_finer_never_tell_more_than_was_paid
         book, answered = ledger.state(), [name for name, asked in ledger.state().queries.items() if asked.answer]
         told = {name: unpack(ledger.answer_to(name)) for name in answered}
     assert _answered(heard) <= set(answered)
+    assert {len(payload.values) for payload in told.values()} == {filled_count(world.MENU.parameters)}
     levels = {payload.share + payload.before for payload in told.values()}
     for name, payload in told.items():
         if name != "first":

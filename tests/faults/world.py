@@ -1,6 +1,7 @@
 """A small study that the fault harness breaks again and again: three owners, four parameters, real noise.
 
-And the same with a menu: answers of unequal price and kind, which the learner chooses and makes finer later.
+And the same with a menu: answers of unequal price and kind, which the learner chooses and makes finer later. Gradients
+are filled with second moments there.
 """
 
 import sys
@@ -32,8 +33,17 @@ GUARANTEE = Guarantee.of(1)
 TERMS = plain_terms(horizon=36)
 RULE = PaperRule(TERMS.parameters, (RECORDS,) * 3, (1 / 3,) * 3, TERMS.step, TERMS.regularization, TERMS.limit)
 SHARES = (3, 5, SQUARES, LOOK, REST)
-MENU = plain_terms(rule="refining", answers=4, shares=SHARES, kinds=KINDS)
-REFINING = RefiningRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
+MENU = plain_terms(rule="refining", answers=4, shares=SHARES, kinds=KINDS, fill=0.05)
+
+
+class FilledRule(RefiningRule):
+    """Reads the gradient of a filled one, and leaves the second moments behind it."""
+
+    def learn(self, state, owner, answer, ask):
+        return super().learn(state, owner, answer[: self.parameters] if ask.kind == "gradient" else answer, ask)
+
+
+REFINING = FilledRule(MENU.parameters, (RECORDS,) * 3, Norm.L1, MENU.regularization, MENU.limit)
 NO_CHOICE = ("gradient", 0, 0)
 OF_NO_MODEL = ("second_moments", "positives")
 

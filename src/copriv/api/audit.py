@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
@@ -12,7 +12,7 @@ import msgspec
 from copriv.api.audited_owner import audited_house
 from copriv.api.settings import require_known
 from copriv.audit.claim import Asks, Claim
-from copriv.audit.examination import DRAWS, OWNERS, Effort, examine
+from copriv.audit.examination import DRAWS, OWNERS, Effort, examine, examine_filled
 from copriv.audit.menu import audit_menu, build_menu_subject
 from copriv.audit.result import AuditResult
 from copriv.audit.transcript import LEVEL
@@ -38,6 +38,8 @@ _WITH_MENU = ("menu", "all")
 # An owner with a menu gives a few answers: so many owners tell as much as that many answers.
 _ANSWERS_PER_OWNER = 4
 _FEWEST_WITH_MENU = 20
+# Fills, in clips: one that takes all the room of a row of length 1 along an axis, and one that some rows have room for.
+_WHOLE_ROOM, _SOME_ROOM = 1.0, 0.1
 _WORDS = {"gradient": "gradients", "moments": "moments"}
 
 
@@ -143,11 +145,12 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     Args:
         epsilon: what the owner claims about any one record (replace-one).
         settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments", "both", "menu" for
-            answers of unequal price and kind, or "all"), records, parameters and clip of the owner, answers (of the
-            transcript), draws (answers of the canaries; more certify more), level (how often a correct owner may fail
-            the transcript test), replies (how many studies and file formats to compare whole replies under; None for
-            all), seed (of everything but the noise), unit ("person" swaps whole people, whose rows are clipped as one),
-            rows (of the person that is swapped), tell (is told how far it is).
+            answers of unequal price and kind, gradients filled with second moments among them, or "all"), records,
+            parameters and clip of the owner, answers (of the transcript), draws (answers of the canaries; more certify
+            more), level (how often a correct owner may fail the transcript test), replies (how many studies and file
+            formats to compare whole replies under; None for all), seed (of everything but the noise), unit ("person"
+            swaps whole people, whose rows are clipped as one), rows (of the person that is swapped), tell (is told how
+            far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.
@@ -161,7 +164,9 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     cases = _cases(order["replies"], order["unit"])
     tests = [test for claim in claims for test in _attack(claim, effort, order)]
     if order["asks"] in _WITH_MENU:
-        tests += _attack_menu(_claim(order, guarantee, "gradient"), order)
+        with_menu = _claim(order, guarantee, "gradient")
+        tests += _attack_menu(with_menu, order, "asking for choices from a menu")
+        tests += [] if with_menu.rows else _attack_filled(with_menu, effort, order)
     compared = audit_whole_reply(audited_house(), cases, counting(order["tell"], "comparing whole replies"))
     tests.append(msgspec.structs.replace(compared, claimed=guarantee.epsilon))
     return Audit(
@@ -211,10 +216,20 @@ def _attack(claim: Claim, effort: Effort, order: AuditSettings) -> list[AuditRes
     return [msgspec.structs.replace(test, name=f"{claim.asks}: {test.name}") for test in tests]
 
 
-def _attack_menu(claim: Claim, order: AuditSettings) -> list[AuditResult]:
-    """Owners whose answers cost unequal shares and are of two kinds."""
+def _attack_filled(claim: Claim, effort: Effort, order: AuditSettings) -> list[AuditResult]:
+    """Owners that tell second moments in the room of their gradients: alone, and among all that is on a menu."""
+    alone = replace(claim, answers=1, share=100, fill=_WHOLE_ROOM * claim.clip)
+    count = counting(order["tell"], "asking for filled gradients")
+    tests = examine_filled(alone, effort, seeded(order["seed"], "audit of filled gradients"), tell=count)
+    among_others = replace(claim, fill=_SOME_ROOM * claim.clip)
+    tests += _attack_menu(among_others, order, "asking for filled gradients from a menu")
+    return [msgspec.structs.replace(test, name=f"filled: {test.name.removeprefix('menu: ')}") for test in tests]
+
+
+def _attack_menu(claim: Claim, order: AuditSettings, words: str) -> list[AuditResult]:
+    """Owners whose answers cost unequal shares and are of several kinds."""
     owners, done = max(_FEWEST_WITH_MENU, order["answers"] // _ANSWERS_PER_OWNER), 0
-    count = counting(order["tell"], "asking for choices from a menu")
+    count = counting(order["tell"], words)
 
     def advance(met: int) -> None:
         nonlocal done

@@ -18,8 +18,8 @@ from copriv.audit.subject import LIMIT, REACH
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
 
-_LARGEST = 1e150
-_SIZES = (5e-324, 1e-310, 1e-200, 1e-160, 1e-100, 1e-8, 0.1, 1.0, 1.0, 1.0, 10.0, 1e8, 1e100, 1e150)
+LARGEST = 1e150
+SIZES = (5e-324, 1e-310, 1e-200, 1e-160, 1e-100, 1e-8, 0.1, 1.0, 1.0, 1.0, 10.0, 1e8, 1e100, 1e150)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Neighbours:
 def propose(claim: Claim, generator: np.random.Generator) -> Iterator[Neighbours]:
     """Endless fresh attempts: opposite records in every other one, unrelated ones in between."""
     while True:
-        row, theta = _direction(claim, generator) * generator.choice(_SIZES), _model(claim, generator)
-        others, other_targets = _others(claim, generator)
+        row, theta = any_direction(claim, generator) * generator.choice(SIZES), any_model(claim, generator)
+        others, other_targets = other_records(claim, generator)
         target = _target(claim, row, theta, generator)
         margin = float(theta @ row)
         opposite = np.clip(2 * margin - target, -REACH * claim.clip, REACH * claim.clip)
         yield Neighbours(others, other_targets, np.array([row, row]), np.array([target, opposite]), theta)
-        rows = np.array([row, _direction(claim, generator) * generator.choice(_SIZES)])
+        rows = np.array([row, any_direction(claim, generator) * generator.choice(SIZES)])
         targets = np.array([target, _target(claim, rows[1], theta, generator)])
         yield Neighbours(others, other_targets, rows, targets, theta)
 
@@ -61,10 +61,10 @@ def perturb(claim: Claim, found: Neighbours, generator: np.random.Generator) -> 
     rows = found.rows * (1 + step * generator.normal(size=found.rows.shape))
     targets = found.targets * (1 + step * generator.normal(size=2))
     bound = REACH * claim.clip
-    return replace(found, rows=np.clip(rows, -_LARGEST, _LARGEST), targets=np.clip(targets, -bound, bound))
+    return replace(found, rows=np.clip(rows, -LARGEST, LARGEST), targets=np.clip(targets, -bound, bound))
 
 
-def _direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
+def any_direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
     """Signs, an axis, anything, or numbers of all sizes at once; no entry above 1."""
     signs = generator.choice([-1.0, 1.0], size=claim.parameters)
     kind = generator.integers(4)
@@ -77,7 +77,8 @@ def _direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
     return signs * 10.0 ** generator.uniform(-160, 0, size=claim.parameters)
 
 
-def _model(claim: Claim, generator: np.random.Generator) -> FloatArray:
+def any_model(claim: Claim, generator: np.random.Generator) -> FloatArray:
+    """Nothing, a corner of the box, or anything in it."""
     kind = generator.integers(3)
     if kind == 0:
         return np.zeros(claim.parameters)
@@ -96,7 +97,7 @@ def _target(claim: Claim, row: FloatArray, theta: FloatArray, generator: np.rand
     return float(np.clip(on_the_clip, -bound, bound))
 
 
-def _others(claim: Claim, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def other_records(claim: Claim, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """The other records: none that count, or some that are long, of mixed signs and round badly."""
     shape = (claim.records - 1, claim.parameters)
     if generator.integers(3) == 0:

@@ -27,6 +27,8 @@ class Claim:
     11.443
     >>> Claim(Guarantee.of(1), answers=9, clip=1.0, records=100, parameters=10, share=20).needed_scale()
     0.1
+    >>> Claim(Guarantee.of(1), answers=9, clip=1.0, records=100, parameters=10, share=20, fill=0.5).numbers
+    65
 
     Args:
         guarantee: what is claimed.
@@ -37,6 +39,7 @@ class Claim:
         asks: what is asked for; second moments are averages of xxᵀ, positives the share of targets above 0.
         share: of a menu: the per cent of the guarantee that one answer may take; then `answers` does not count.
         rows: how many rows the person that is swapped has; 0 if the unit is a record.
+        fill: of a menu: how much of xxᵀ a record tells behind its gradient, in the room of that; 0 if nothing.
     """
 
     guarantee: Guarantee
@@ -47,6 +50,7 @@ class Claim:
     asks: Asks = "gradient"
     share: int = 0
     rows: int = 0
+    fill: float = 0.0
 
     def __post_init__(self) -> None:
         if self.records < 2:
@@ -61,6 +65,12 @@ class Claim:
             raise BadInput(f"a person of {self.rows} rows", remedy="give at least 1", value=self.rows)
         if not 0 < self.clip < math.inf:
             raise BadInput(f"the clip is {self.clip}", remedy="give a finite number greater than 0", value=self.clip)
+        if not 0 <= self.fill < math.inf or (self.fill > 0 and self.rows > 0):
+            raise BadInput(
+                f"a fill of {self.fill}, of one {self.unit}",
+                remedy="give a finite number of at least 0; gradients of people are told alone",
+                value=self.fill,
+            )
 
     @property
     def unit(self) -> str:
@@ -84,16 +94,20 @@ class Claim:
 
     @property
     def numbers(self) -> int:
-        """How many numbers an answer has: p, or p(p + 3)/2 moments, or p(p + 1)/2 second moments, or 1."""
+        """How many numbers an answer has: p, or p(p + 1)/2 second moments, or p(p + 3)/2 of both, or 1."""
         if self.asks == "positives":
             return 1
+        squares = self.parameters * (self.parameters + 1) // 2
         if self.asks == "second_moments":
-            return self.parameters * (self.parameters + 1) // 2
-        return self.parameters * (self.parameters + 3) // 2 if self.asks == "moments" else self.parameters
+            return squares
+        return self.parameters + (squares if self.asks == "moments" or self.fill > 0 else 0)
 
     @property
     def change(self) -> float:
-        """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two; a share, 1/n."""
+        """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two; a share, 1/n.
+
+        What fills the room of a clipped gradient does not move it further.
+        """
         if self.asks == "positives":
             return 1 / self.records
         if self.asks == "moments":

@@ -35,6 +35,7 @@ _FEWEST = 100
 # Which part of the draws each canary gets, and the low bits; answers with moments are long, so there are fewer of them.
 _PARTS: dict[Asks, tuple[int, ...]] = {"gradient": (1, 8), "moments": (16,)}
 _LOW_BITS: dict[Asks, int] = {"gradient": 10, "moments": 40}
+_PART_FILLED = 32
 _EVERY = 50
 
 
@@ -48,7 +49,8 @@ class Effort:
 
     Args:
         draws: answers with gradients from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for
-            the low bits. With moments a sixteenth from the furthest neighbours, a fortieth for the low bits.
+            the low bits. With moments a sixteenth from the furthest neighbours, a fortieth for the low bits. With
+            filled gradients a thirty-second.
         level: how often a correct owner may fail the transcript test.
         confidence: of the certificates of the canaries and the low bits.
         owners: how many owners' moments are measured; of gradients, one owner gives a whole transcript.
@@ -66,6 +68,11 @@ class Effort:
     def canaries(self, asks: Asks) -> tuple[int, ...]:
         """Answers from each pair of neighbours."""
         return tuple(self.draws // part for part in _PARTS[asks])
+
+    @property
+    def filled(self) -> int:
+        """Answers from two neighbours whose filled gradients differ in their second moments."""
+        return self.draws // _PART_FILLED
 
     def low_bits(self, asks: Asks) -> int:
         """Answers whose low bits are looked at."""
@@ -101,6 +108,25 @@ def confirm(test: Callable[[], list[AuditResult]]) -> list[AuditResult]:
     if not all(verdict.passed for verdict in found):
         found = test()
     return [msgspec.structs.replace(verdict, false_alarms=verdict.false_alarms**2) for verdict in found]
+
+
+def examine_filled(
+    claim: Claim,
+    effort: Effort,
+    generator: np.random.Generator,
+    build: BuildSubject = build_subject,
+    tell: Tell = _say_nothing,
+) -> list[AuditResult]:
+    """Audit owners that give one filled gradient for the whole guarantee: neighbours, and a canary.
+
+    What else there is to see of them, `menu` sees.
+    """
+    subject, advance = build(claim), _Counter(tell, effort.filled)
+    found = [audit_neighbours(subject, generator)]
+    for pair in canaries(claim):
+        attempt = partial(audit_canary, subject, pair, effort.filled, effort.confidence, generator, advance)
+        found += confirm(attempt)
+    return found
 
 
 class _Counter:

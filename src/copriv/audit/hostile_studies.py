@@ -148,6 +148,12 @@ _OF_PEOPLE: dict[Entry, Any] = {
     ("privacy", "weigh"): "person",
 }
 MENU_WITH_DELTA = Study("a menu with delta", {**_MENU, ("privacy", "delta"): 1e-6}, honest=True)
+# Short rows are filled, and longer ones have too little room for it.
+_FILL: dict[Entry, Any] = {**_MENU, ("privacy", "fill"): 1.0}
+FILLED = (
+    Study("filled gradients", _FILL, honest=True),
+    Study("filled gradients with delta", {**_FILL, **MENU_WITH_DELTA.changes}, honest=True),
+)
 _BY_ROW: dict[Entry, Any] = {("privacy", "rows_cap"): 2, ("privacy", "weigh"): "row"}
 # The same where a record is a person.
 PEOPLE = (
@@ -163,6 +169,18 @@ MENUS = (
     Study("a menu of nothing", {**_MENU, ("privacy", "shares"): [0, 20]}),
     Study("a menu of losses", {**_MENU, ("privacy", "kinds"): ["gradient", "loss"]}),
     Study("a menu for long rows", {**_MENU, ("model", "row_norm"): 1e3}),
+)
+FILLS = (
+    *(
+        Study(f"a fill of {value:g}", {**_FILL, ("privacy", "fill"): value})
+        for value in (math.nan, math.inf, -math.inf, -0.4, -0.0, -5e-324, 5e-324, 1e-300, 1e12, 1e13, 1e308)
+    ),
+    Study("a fill that is a word", {**_FILL, ("privacy", "fill"): "all"}),
+    Study("a fill without a menu", {("privacy", "fill"): 0.4}),
+    Study("a fill of moments", {**MOMENTS.changes, **_FILL}),
+    Study("a fill of people", {**_OF_PEOPLE, **_FILL}),
+    Study("a fill for long rows", {**_FILL, ("model", "row_norm"): 1e3, ("privacy", "clip"): 1e9}),
+    Study("a fill in the smallest room", {**_FILL, ("privacy", "fill"): 1e12, ("privacy", "clip"): 1e-9}),
 )
 _EXPOSURE = {"name": "income", "logarithm": False, "low": 6.0, "high": 9.0}
 
@@ -198,6 +216,7 @@ _TWO_LEVELS: dict[Entry, Any] = {
     ("dictionary", "target", "levels"): [1.0, 5.0],
     ("dictionary", "target", "center"): 3.0,
 }
+_HUBER: dict[Entry, Any] = {("model", "loss"): "huber", ("model", "threshold"): 1e-3}
 # A menu beside all that changes which targets are above 0, or how much a record counts. Of two levels, most have none.
 WITH_MENUS = (
     Study("labels, a menu", {**_LABELS, **_MENU}, honest=True),
@@ -205,6 +224,13 @@ WITH_MENUS = (
     Study("counts, a menu", {**_rate("poisson", "count", _EXPOSURE), **_MENU}, honest=True),
     Study("amounts, a menu with delta", {**_rate("gamma", "amount"), **MENU_WITH_DELTA.changes}, honest=True),
     Study("validation, a menu", {**_VALIDATED_NUMBERS, **_MENU}, honest=True),
+)
+# Filled gradients of other losses, and beside records that are held back.
+FILLED_BESIDE = (
+    Study("filled gradients of labels", {**_LABELS, **_FILL, ("privacy", "kinds"): ["gradient"]}, honest=True),
+    Study("filled gradients of counts", {**_rate("poisson", "count", _EXPOSURE), **_FILL}, honest=True),
+    Study("filled gradients of a Huber loss with delta", _HUBER | dict(FILLED[1].changes), honest=True),
+    Study("filled gradients, validation", {**_VALIDATED_NUMBERS, **_FILL}, honest=True),
 )
 PEOPLE_WITH_MENUS = (
     PEOPLE[-1],
@@ -323,4 +349,4 @@ DICTIONARIES = (
     Study("a page of a name", {("study", "name"): "x" * 100_000}),
     Study("other numbers than the dictionary has", {("model", "parameters"): 4}),
 )
-HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *MENUS, *EXPOSURES, *TARGETS, *COLUMNS, *DICTIONARIES)
+HOSTILE: tuple[Study, ...] = (*BOXES, *BOUNDS, *MENUS, *FILLS, *EXPOSURES, *TARGETS, *COLUMNS, *DICTIONARIES)

@@ -4,6 +4,7 @@ Many owners are asked, each for what fits into its budget, kind and share drawn 
 hopes for a choice whose noise is too small. The noise of every choice is measured by itself, as in `transcript`. All
 choices share the level, so that one that is wrong is not hidden among those that are right. Under Laplace noise the
 adversary also has answers made finer, at random: these are choices of their own, and `levels` looks at both together.
+Where gradients are filled, the numbers of the gradient are measured by themselves, and so are those behind it.
 
 Before and after that each owner is asked for more: for shares and kinds that are not on the menu, for shares that do
 not fit any more, and for finer answers to what it was never asked. It must refuse all of this, and no refusal may cost
@@ -23,7 +24,7 @@ import numpy as np
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.levels import Steps, levels_verdict, steps_hold
 from copriv.audit.people import as_people
-from copriv.audit.reference import reference_answer, reference_positives, reference_second_moments
+from copriv.audit.reference import reference_answer, reference_filled, reference_positives, reference_second_moments
 from copriv.audit.result import AuditResult
 from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
 from copriv.audit.transcript import CONFIRMING, FIRST_LEVEL, Reading, draw_records, read
@@ -90,9 +91,9 @@ def honest_menu(claim: Claim) -> Commitment:
 
 
 def menu_terms(claim: Claim) -> Terms:
-    """The terms of a claim, with a menu."""
-    terms = make_terms(replace(claim, asks="gradient"))
-    return msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS)
+    """The terms of a claim, with a menu; gradients are filled if the claim says so."""
+    terms = make_terms(replace(claim, asks="gradient", share=0, fill=0.0))
+    return msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS, fill=claim.fill)
 
 
 @dataclass(slots=True)
@@ -129,8 +130,15 @@ def audit_menu(
 def _read(subject: MenuSubject, seen: Seen, level: float) -> dict[Choice, Reading]:
     """The test of every choice; an owner that never answered one has failed the other test."""
     return {
-        choice: read(subject.claim_of(choice), np.concatenate(noise), level) for choice, noise in seen.noise.items()
+        choice: _read_parts(subject.claim_of(choice), np.stack(noise), level) for choice, noise in seen.noise.items()
     }
+
+
+def _read_parts(claim: Claim, noise: FloatArray, level: float) -> Reading:
+    """The worst of the parts of an answer, each read by itself: too much noise on one makes up for no other."""
+    filled = claim.asks == "gradient" and claim.fill > 0
+    parts = np.split(noise, [claim.parameters], axis=1) if filled else [noise]
+    return min((read(claim, part, level / len(parts)) for part in parts), key=Reading.margin)
 
 
 @on_one_core()
@@ -238,13 +246,15 @@ def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> Float
         return reference_second_moments(sample, claim.norm)
     if kind == "positives":
         return reference_positives(sample)
+    if claim.fill:
+        return reference_filled(sample, theta, (claim.clip, claim.fill), claim.norm)
     return reference_answer(sample, theta, claim.clip, claim.norm)
 
 
 def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:
     if not readings:
         return _verdict_without_answers(subject, level)
-    (kind, share, finer), worst = min(readings.items(), key=lambda found: found[1].statistic / found[1].threshold)
+    (kind, share, finer), worst = min(readings.items(), key=lambda found: found[1].margin())
     return AuditResult(
         name="menu: noise",
         certified=worst.certified,

@@ -22,6 +22,13 @@ def _word(name: str, text: str, cell: bytes | None = None) -> Odd:
     return Odd(name, dict.fromkeys(("city", "since", "grade", "stay"), written), {"city": text, "since": text})
 
 
+def _of_length(name: str, age: str, income: str, since: str, stay: float) -> Odd:
+    """A row near the means, or far from them."""
+    numbers: dict[str, float] = {"age": float(age), "income": float(income), "stay": stay}
+    cells = {column: repr(value).encode() for column, value in numbers.items()} | {"since": since.encode()}
+    return Odd(name, {**cells, "city": b"Oslo"}, {**numbers, "since": since, "city": "Oslo"})
+
+
 _MISSING = ("age", "income", "city", "since", "day", "moment", "blob", "amount", "stay")
 
 NUMBERS = (
@@ -112,6 +119,15 @@ SIDES: tuple[Odd, ...] = (
     _number("target below the centre, or the lower level", "1.0", 1.0, "stay"),
     _number("target zero", "0", 0.0, "stay"),
     _number("target missing", "", None, "stay"),
+)
+# How long a row is and how much of the clip its gradient takes: both change what second moments find room in.
+ROOMS: tuple[Odd, ...] = (
+    _of_length("a long row beyond the clip", "1000000", "2500", "2020-05-18", 9.0),
+    _of_length("the same row on the other side", "1000000", "2500", "2020-05-18", 0.0),
+    _of_length("the opposite row beyond the clip", "-1000000", "2500", "2020-05-18", 9.0),
+    _of_length("a long row, no gradient at first", "-1000000", "2500", "2020-05-18", 5.0),
+    _of_length("a short row, no gradient at first", "40", "2500", "2020-05-18", 5.0),
+    _of_length("a row about on the clip", "52", "3600", "2020-08-06", 5.75),
 )
 # Whole people on one side, or on both: what a row of them counts depends on how many they have.
 SIDES_OF_PEOPLE: tuple[Odd, ...] = (

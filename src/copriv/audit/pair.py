@@ -5,6 +5,8 @@ beyond the clip: against a direction in one table, along it in the other. A part
 first exact answer to 0; all other records have none. So the second exact answer is the whole sensitivity, 2C/n, along
 the direction.
 
+Second moments that fill the room of a gradient are told apart by two records without a gradient, along two axes.
+
 Moments have no clip and no partner that could cancel a square: the canary is one of the furthest two records, and all
 other features are 0. For the low bits a first table without any features has the exact answer 0.
 """
@@ -17,7 +19,7 @@ import numpy as np
 
 from copriv.audit.claim import Claim
 from copriv.audit.furthest import TARGETS, furthest_rows
-from copriv.audit.reference import reference_moments
+from copriv.audit.reference import reference_filled, reference_moments
 from copriv.audit.subject import REACH, ROW_NORM
 from copriv.losses.sample import Sample
 from copriv.vectors import FloatArray
@@ -44,6 +46,8 @@ class Pair:
 
 def canaries(claim: Claim) -> tuple[Pair, ...]:
     """The pairs that one answer may tell apart, the one to look at most closely first."""
+    if claim.fill:
+        return (_filled_pair(claim),)
     if claim.asks == "moments":
         return (_moments_pair(claim, "of the furthest two", furthest_rows(claim.parameters, claim.norm), TARGETS),)
     return tuple(make_pair(claim, point(claim.parameters)) for point in (diagonal, axis))
@@ -86,6 +90,14 @@ def _moments_pair(claim: Claim, name: str, rows: FloatArray, targets: tuple[floa
     first, second = (_lone_record(claim, row, target) for row, target in zip(rows, targets, strict=True))
     origin = reference_moments(first, claim.norm)
     return Pair(name, first, second, origin, reference_moments(second, claim.norm) - origin)
+
+
+def _filled_pair(claim: Claim) -> Pair:
+    """One record at e₁, or at e₂: all of the clip is room. With one feature the other has none."""
+    rows, theta = ROW_NORM * np.eye(2, claim.parameters), np.zeros(claim.parameters)
+    first, second = (_lone_record(claim, row, 0.0) for row in rows)
+    exact = [reference_filled(table, theta, (claim.clip, claim.fill), claim.norm) for table in (first, second)]
+    return Pair("of second moments", first, second, exact[0], exact[1] - exact[0])
 
 
 def _lone_record(claim: Claim, row: FloatArray, target: float) -> Sample:

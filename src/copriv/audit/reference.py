@@ -22,6 +22,24 @@ def reference_answer(sample: Sample, theta: FloatArray, clip: float, norm: Norm)
     return np.asarray((gradients * (clip / np.maximum(clip, lengths))).mean(axis=1))
 
 
+def reference_filled(sample: Sample, theta: FloatArray, bounds: tuple[float, float], norm: Norm) -> FloatArray:
+    """The same with the average of w·xxᵀ behind it, w = min(fill, room/‖xxᵀ‖); the bounds are clip and fill.
+
+    >>> sample = Sample.of_rows([[1.0, 0.0], [0.0, 2.0]], [-0.25, 0.0])
+    >>> reference_filled(sample, np.zeros(2), (1.0, 0.4), Norm.L1).round(6)
+    array([0.25, 0.  , 0.2 , 0.5 , 0.  ])
+    """
+    clip, fill = bounds
+    gradients = 2 * (theta @ sample.columns - sample.targets) * sample.columns
+    kept = np.minimum(clip, np.linalg.norm(gradients, ord=norm.value, axis=0))
+    room = clip - kept if norm is Norm.L1 else np.sqrt((clip - kept) * (clip + kept))
+    weight = np.sqrt(2) if norm is Norm.L2 else 1.0
+    products = [x * x for x in sample.columns] + [weight * x * z for x, z in combinations(sample.columns, 2)]
+    lengths = np.linalg.norm(products, ord=norm.value, axis=0)
+    weights = np.minimum(fill, np.divide(room, lengths, out=np.zeros_like(room), where=lengths > 0))
+    return np.concatenate([reference_answer(sample, theta, clip, norm), np.mean(products * weights, axis=1)])
+
+
 def reference_moments(sample: Sample, norm: Norm) -> FloatArray:
     """Σ x_j² for every feature, then Σ x_j x_k for every pair (in L2 times √2), then Σ x_j y.
 

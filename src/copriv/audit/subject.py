@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numba
 import numpy as np
 
-from copriv.audit.claim import Asks, Claim
+from copriv.audit.claim import Claim
 from copriv.audit.people import as_people
 from copriv.errors import ProtocolError
 from copriv.losses.sample import Sample
@@ -25,6 +25,7 @@ from copriv.owner.owner import Owner
 from copriv.owner.responder import PrivateResponder, Responder
 from copriv.protocol.commitment import Commitment, make_commitment
 from copriv.protocol.messages import Query, Refusal
+from copriv.protocol.query_budget import QueryBudget
 from copriv.protocol.terms import Terms
 from copriv.protocol.unit import PersonUnit
 from copriv.vectors import FloatArray
@@ -59,13 +60,18 @@ class Subject:
     commitment: Commitment
     make_responder: MakeResponder
 
+    @property
+    def part(self) -> QueryBudget:
+        """What is promised for the question that the claim is about."""
+        return self.commitment.part(self.claim.asks, self.claim.share)
+
     @on_one_core()
     def transcript(self, sample: Sample, thetas: FloatArray, advance: Advance) -> FloatArray:
         """All that one owner says to a learner that asks at these models."""
         owner, digest = _opener(self, sample)(), self.terms.digest()
         answers = np.empty((len(thetas), self.claim.numbers))
         for number, theta in enumerate(thetas):
-            answers[number] = _ask(owner, self.claim.asks, digest, number, theta)
+            answers[number] = _ask(owner, self.claim, digest, number, theta)
             advance(1)
         return answers
 
@@ -75,7 +81,7 @@ class Subject:
         open_owner, digest, theta = _opener(self, sample), self.terms.digest(), np.zeros(self.claim.parameters)
         answers = np.empty((draws, self.claim.numbers))
         for number in range(draws):
-            answers[number] = _ask(open_owner(), self.claim.asks, digest, number, theta)
+            answers[number] = _ask(open_owner(), self.claim, digest, number, theta)
             advance(1)
         return answers
 
@@ -94,7 +100,10 @@ def honest_promise(claim: Claim) -> Commitment:
 
 
 def make_terms(claim: Claim) -> Terms:
-    """A study of squared losses: gradients of records can be far beyond the clip, moments have bounded records."""
+    """A study of squared losses: gradients of records can be far beyond the clip, moments have bounded records.
+
+    A claim with a share is about gradients from a menu that has this share only.
+    """
     moments = claim.asks == "moments"
     return Terms(
         loss="squared",
@@ -110,6 +119,9 @@ def make_terms(claim: Claim) -> Terms:
         step=1.0,
         central="proof",
         dictionary="none",
+        shares=(claim.share,) if claim.share else (),
+        kinds=("gradient",) if claim.share else (),
+        fill=claim.fill,
         **(PersonUnit("person", claim.rows, "person").in_terms() if claim.rows else {}),
     )
 
@@ -121,8 +133,9 @@ def _opener(subject: Subject, sample: Sample) -> Callable[[], Owner]:
     return lambda: Owner(NAME, subject.terms, subject.commitment, responder, MemoryLedger(opening))
 
 
-def _ask(owner: Owner, asks: Asks, digest: str, number: int, theta: FloatArray) -> FloatArray:
-    reply = owner.answer(Query(f"audit-{number}", digest, NAME, tuple(theta.tolist()), kind=asks))
+def _ask(owner: Owner, claim: Claim, digest: str, number: int, theta: FloatArray) -> FloatArray:
+    name, model = f"audit-{number}", tuple(theta.tolist())
+    reply = owner.answer(Query(name, digest, NAME, model, kind=claim.asks, share=claim.share))
     if isinstance(reply, Refusal):
         raise ProtocolError(
             f"the audited owner refused an answer that it had promised: {reply.text}",

@@ -54,6 +54,10 @@ class Reading:
         """Whether the noise may be large enough."""
         return self.statistic >= self.threshold
 
+    def margin(self) -> float:
+        """How far above its threshold the statistic is; below 1 the noise is too small."""
+        return self.statistic / self.threshold
+
 
 def audit_transcript(
     subject: Subject, level: float, generator: np.random.Generator, advance: Advance, owners: int = 1

@@ -17,7 +17,11 @@ class AuditOptions(AsJson):
 
     asks: Annotated[
         Literal["gradient", "moments", "menu", "both", "all"],
-        option("--asks", ATTACK, "The answers to attack: gradients, moments, both, those of a menu, or all of them."),
+        option(
+            "--asks",
+            ATTACK,
+            "The answers to attack: gradients, moments, both, those of a menu (filled gradients too), or all of them.",
+        ),
     ] = "all"
     epsilon: Annotated[
         str, option("--epsilon", PRIVACY, "What the owner claims about any one unit (replace-one).", "FLOAT")

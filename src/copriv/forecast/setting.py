@@ -87,7 +87,8 @@ class Setting:
 
     def noise_model(self, public: Sample | None) -> NoiseModel:
         """What a rule may know of the owners' noise before they have promised it."""
-        menu = (self.terms.shares, self.terms.kinds, self.second_moments_std, self.positives_std)
+        terms = self.terms
+        menu = (terms.shares, terms.kinds, self.second_moments_std, self.positives_std, terms.fill)
         return NoiseModel(self.noise_std, self.clip, self.norm, public, *menu)
 
     @property

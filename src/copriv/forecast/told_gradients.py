@@ -76,7 +76,7 @@ def _of_adaptive(rule: AdaptiveNewton, state: AdaptiveState) -> ToldGradients | 
         records=setting.records,
         owners=np.asarray([one.owner for one in told], dtype=np.int64),
         places=np.stack([one.ask.theta for one in told]),
-        values=np.stack([one.values for one in told]),
+        values=np.stack([one.values[: geometry.parameters] for one in told]),
         noise_std=np.asarray([noise.std_of(one.owner, one.ask) for one in told]),
         near=rule.model(state),
         shifted=found.exceeds(1 / geometry.public.records + 1 / sum(setting.records)),

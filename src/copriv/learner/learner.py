@@ -67,6 +67,7 @@ class Session(Generic[State]):
         run: a name for this run, unique to it; query ids start with it.
         demands: what the answers of each owner must be; without, only their form counts.
         receipts: what earlier studies have left of each owner's ledger.
+        fill: how the terms fill gradients; 0 if they do not.
     """
 
     rule: AnyRule[State]
@@ -75,6 +76,7 @@ class Session(Generic[State]):
     run: str
     demands: Demands = field(default_factory=dict)
     receipts: Mapping[str, str] = field(default_factory=dict)
+    fill: float = 0.0
 
     def start(self) -> Position[State]:
         """Before the first meeting."""
@@ -100,7 +102,7 @@ class Session(Generic[State]):
     def take(self, position: Position[State], owner: int, query: Query, reply: Reply) -> tuple[Position[State], Reply]:
         """The position after a reply, and the reply as it counts: one that cannot be used is refused as garbage."""
         demand = demand_of(self.demands.get(query.owner, {}), query)
-        checked = check(query, reply, answer_size(query.kind, len(query.theta)), demand)
+        checked = check(query, reply, answer_size(query.kind, len(query.theta), self.fill), demand)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             after = self.absorb(position, owner, query, checked)
             if after.state is position.state or self._is_sound(after.state, owner):

@@ -69,7 +69,7 @@ class Promised(Protocol):
 
     @property
     def numbers(self) -> int:
-        """How many numbers an answer of a further question has."""
+        """How many numbers an answer of a further question, or of a menu, has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Demand:
         release: the record that comes with it, but for the id of the query.
         lowest: of each number.
         highest: of each number.
-        squares: of second moments, what they have to keep together; None of other answers.
+        squares: what second moments have to keep together; None of answers without any.
     """
 
     release: Release
@@ -94,12 +94,14 @@ class Squares:
     """What packed second moments keep together, if the noise on no number exceeds its quantile.
 
     Args:
+        first: where second moments begin: at 0, or behind a gradient that is filled with them.
         parameters: how many of the numbers are on the diagonal.
         norm: how they are packed.
         trace: the most that the diagonal adds up to.
         slack: by how much a product may exceed the average of its two squares.
     """
 
+    first: int
     parameters: int
     norm: Norm
     trace: float
@@ -107,7 +109,7 @@ class Squares:
 
     def hold(self, values: tuple[float, ...]) -> bool:
         """Whether these may be second moments of some records, behind noise."""
-        matrix = unpack_second_moments(np.asarray(values), self.parameters, self.norm)
+        matrix = unpack_second_moments(np.asarray(values[self.first :]), self.parameters, self.norm)
         diagonal = np.diag(matrix)
         most = (diagonal[:, None] + diagonal) / 2 + self.slack
         above = np.triu_indices(self.parameters, 1)
@@ -163,14 +165,24 @@ def _demand(part: Promised, parameters: int, records: int) -> Demand:
         release=describe("", part.calibration, part.sensitivity),
         lowest=tuple((bound - noise) - abs(bound - noise) * _ALIKE for bound in lowest),
         highest=tuple((bound + noise) + abs(bound + noise) * _ALIKE for bound in highest),
-        squares=_squares(part, parameters, noise) if part.kind == "second_moments" else None,
+        squares=_squares(part, parameters, noise),
     )
 
 
-def _squares(part: Promised, parameters: int, noise: float) -> Squares:
-    norm, square = part.sensitivity.norm, part.bound * part.bound
+def _is_filled(part: Promised, parameters: int) -> bool:
+    """Whether a gradient has second moments behind it."""
+    return part.kind == "gradient" and part.numbers > parameters
+
+
+def _squares(part: Promised, parameters: int, noise: float) -> Squares | None:
+    """Of second moments, whose diagonal adds up to at most r², or C in the room of a gradient; else None."""
+    is_filled = _is_filled(part, parameters)
+    if part.kind != "second_moments" and not is_filled:
+        return None
+    norm, square = part.sensitivity.norm, part.bound if is_filled else part.bound * part.bound
     slack = noise * (1 + 1 / off_diagonal_weight(norm))
     return Squares(
+        first=parameters if is_filled else 0,
         parameters=parameters,
         norm=norm,
         trace=(square + parameters * noise) * (1 + _ALIKE),
@@ -188,13 +200,19 @@ def _range(part: Promised, parameters: int, records: int) -> tuple[list[float], 
         sums = [0.0, 0.0, -light, 0.0], [records, records, light, light]
         return sums if part.numbers == NumberGrid.numbers else ([0.0] * part.numbers, [float(records)] * part.numbers)
     if part.kind == "gradient":
-        return [-bound] * parameters, [bound] * parameters
-    alone = part.kind == "second_moments"
-    square = bound * bound if alone else records * bound * bound
+        lowest, highest = _range_of_squares(part, parameters, bound) if _is_filled(part, parameters) else ([], [])
+        return [-bound] * parameters + lowest, [bound] * parameters + highest
+    if part.kind == "second_moments":
+        return _range_of_squares(part, parameters, bound * bound)
+    lowest, highest = _range_of_squares(part, parameters, records * bound * bound)
+    return lowest + [-records * bound] * parameters, highest + [records * bound] * parameters
+
+
+def _range_of_squares(part: Promised, parameters: int, square: float) -> tuple[list[float], list[float]]:
+    """Of packed Σ w·xxᵀ with Σ w‖x‖² of at most `square`."""
     above = off_diagonal_weight(part.sensitivity.norm) * square / 2
-    others = [above] * (second_moment_count(parameters) - parameters)
-    others += [] if alone else [records * bound] * parameters
-    return [0.0] * parameters + [-most for most in others], [square] * parameters + others
+    others = second_moment_count(parameters) - parameters
+    return [0.0] * parameters + [-above] * others, [square] * parameters + [above] * others
 
 
 def noise_quantile(mechanism: Mechanism, numbers: int) -> float:

@@ -20,7 +20,7 @@ from copriv.losses.blocks import begin_block, fold_block, hold, hold_block, marg
 from copriv.losses.outside import OutsideLoss, Scalar
 from copriv.losses.plain_function import require_plain
 from copriv.losses.sample import Sample
-from copriv.vectors import BLOCK, FloatArray, compiled_parallel
+from copriv.vectors import BLOCK, FloatArray, Norm, compiled_parallel
 
 Mapped: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -53,6 +53,11 @@ def clipped_blocks(loss: OutsideLoss, sample: Sample, theta: FloatArray, clip: f
     margins, lengths = _measure(sample.columns, sample.offsets, theta, power)
     found = _map(loss, loss.slope, margins, sample.targets)
     return _clipped_blocks(sample.columns, found, lengths, clip, power)
+
+
+def row_lengths(sample: Sample, theta: FloatArray, norm: Norm) -> FloatArray:
+    """‖x‖ of every record, as clipping measures it."""
+    return _measure(sample.columns, sample.offsets, theta, norm.value)[1]
 
 
 def _apply(loss: OutsideLoss, function: Scalar, sample: Sample, theta: FloatArray) -> FloatArray:

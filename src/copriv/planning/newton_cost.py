@@ -15,6 +15,7 @@ from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, MOST_PARAMETERS
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
+from copriv.rules.room import choose_fill
 from copriv.rules.rule import AnyRule
 from copriv.rules.setting import NoiseModel
 from copriv.simulation.cost import Protection, Scene, SimulatedNoise, simulate_rule
@@ -86,6 +87,7 @@ def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: New
         kinds=KINDS_OF_LABELS if positives else KINDS if squares else KINDS[:1],
         second_moments_std=squares,
         positives_std=positives,
+        fill=choose_fill(scene.public, plan.clip, protection.norm),
     )
     return AdaptiveNewton.of(scene.public, scene.objective, records=scene.records, noise=noise, start=start)
 

@@ -28,6 +28,7 @@ from copriv.protocol.terms import Terms
 from copriv.records.dictionary import ROW_NORM, TARGET_BOUND, Dictionary
 from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
+from copriv.rules.room import choose_fill
 from copriv.schedule.poisson import availability
 from copriv.vectors import Norm
 
@@ -124,6 +125,7 @@ class Outline:
             central=spec.central.value,
             shares=entry.shares if menu else (),
             kinds=self._kinds(entry) if menu else (),
+            fill=self._fill(entry, clip) if menu else 0.0,
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
             **({} if spec.person is None else spec.person.in_terms()),
             **self.validation,
@@ -134,6 +136,13 @@ class Outline:
         """What is on a rule's menu: of labels more, where a record is a row and public rows can get other labels."""
         labels = self.loss.name == LogisticLoss.name and self.spec.person is None and self.evidence is not None
         return (entry.kinds_of_labels if labels else ()) or entry.kinds
+
+    def _fill(self, entry: RuleEntry, clip: float) -> float:
+        """How gradients are filled, if the rule can read that and a record is a row."""
+        known = self.evidence
+        if not entry.fills or known is None or self.spec.person is not None:
+            return 0.0
+        return choose_fill(known.sample, clip, self.norm)
 
     def meetings(self, answers: tuple[int, ...]) -> int:
         """How many there are until every owner has given its answers."""

@@ -16,6 +16,7 @@ from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
+from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
@@ -130,4 +131,7 @@ def _answer(setting: Setting, rows: Sample, owner: int, ask: Ask) -> FloatArray:
         return pack_second_moments(rows, setting.norm)
     if ask.kind == "positives":
         return positive_share(rows)
-    return clipped_average_gradient(setting.terms.objective().loss, rows, ask.theta, setting.clip, setting.norm)
+    loss, fill = setting.terms.objective().loss, setting.terms.fill
+    if fill > 0:
+        return filled_average_gradient(loss, rows, ask.theta, setting.clip, setting.norm, fill)
+    return clipped_average_gradient(loss, rows, ask.theta, setting.clip, setting.norm)

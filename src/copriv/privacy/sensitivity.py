@@ -53,6 +53,22 @@ def of_average_gradient(*, clip: float, records: int, parameters: int, norm: Nor
     return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
 
 
+def of_filled_gradient(*, clip: float, records: int, parameters: int, norm: Norm) -> Sensitivity:
+    """Sensitivity of a clipped average gradient with second moments in its room (`losses.filled`): 2C/n, and rounding.
+
+    What a record tells is no longer than C as a whole. It has p(p + 3)/2 numbers, each a product of up to four.
+
+    >>> of_filled_gradient(clip=1.0, records=1000, parameters=10, norm=Norm.L1).value
+    0.002000000000115308
+    """
+    if not (math.isfinite(clip) and clip > 0):
+        raise BadInput(f"the clip is {clip}", remedy="give a finite number greater than 0", value=clip)
+    gamma = _summation_error(records, further=_ROUNDINGS_OF_A_PRODUCT)
+    overshoot = 1 + 4 * (parameters * (parameters + 3) / 2 + 8) * _UNIT_ROUNDOFF
+    exact = 2 * clip * overshoot * (1 / records + gamma)
+    return Sensitivity(exact * (1 + 8 * _UNIT_ROUNDOFF) + _UNDERFLOW, norm)
+
+
 def of_average_value(*, bound: float, records: int, norm: Norm) -> Sensitivity:
     """Sensitivity of an average of losses, each held within [0, bound], under replace-one; one number, in any norm.
 

@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import partial
 
 from copriv.errors import BadInput
+from copriv.losses.filled import filled_average_gradient, filled_count
 from copriv.losses.loss import Loss
 from copriv.losses.moments import moment_count, pack_moments, pack_second_moments, positive_share, second_moment_count
 from copriv.losses.objective import Objective
@@ -30,6 +31,7 @@ from copriv.privacy.sensitivity import (
     RECORD_ROUNDING,
     Sensitivity,
     of_average_gradient,
+    of_filled_gradient,
     of_moments,
     of_positives,
     of_second_moments,
@@ -52,7 +54,7 @@ class Commitment:
     `further` has the parts for all other kinds of questions. With a menu, `calibration` is that of one gradient for the
     whole training budget, but for its number of answers, `whole_moments` that of second moments, `whole_positives` that
     of the share of positive targets; `menu` has the parts that may be asked for. `rows_cap` is the most rows of a
-    person, 0 where a record is a row.
+    person, 0 where a record is a row; `fill` says how gradients are filled, 0 if they are told alone.
     """
 
     objective: Objective
@@ -68,6 +70,7 @@ class Commitment:
     whole_moments: Calibration | None = None
     whole_positives: Calibration | None = None
     rows_cap: int = 0
+    fill: float = 0.0
 
     @property
     def unit(self) -> str:
@@ -179,7 +182,7 @@ def make_commitment(
     if not terms.shares:
         return Commitment(*bounds, calibration, parts, main, rows_cap=cap)
     menu, wholes = _menu(terms, objective, clip, sensitivity, calibration, records)
-    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, *wholes, cap)
+    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, *wholes, cap, terms.fill)
 
 
 def make_commitments(
@@ -255,11 +258,9 @@ def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> 
         row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
     )
     clip = min(terms.clip, proven)
-    return (
-        clip,
-        of_average_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm),
-        terms.parameters,
-    )
+    of_gradient = of_filled_gradient if terms.fill else of_average_gradient
+    sensitivity = of_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm)
+    return clip, sensitivity, filled_count(terms.parameters) if terms.fill else terms.parameters
 
 
 def _moments(terms: Terms, objective: Objective, records: int, norm: Norm) -> tuple[float, Sensitivity, int]:
@@ -294,8 +295,7 @@ def _menu(
 ) -> tuple[tuple[QueryBudget, ...], tuple[Calibration | None, Calibration | None]]:
     """A part for every kind and share on the menu; noise of second moments and of positives for the whole budget."""
     norm, parameters = of_gradient.norm, terms.parameters
-    gradient = partial(_clipped_gradient, objective.loss, clip, norm)
-    parts, _ = _of_kind("gradient", terms.shares, whole, (clip, of_gradient, parameters, gradient))
+    parts, _ = _of_kind("gradient", terms.shares, whole, _about_gradients(terms, objective.loss, clip, of_gradient))
     whole_moments = whole_positives = None
     if "second_moments" in terms.kinds:
         squares = partial(_second_moments, norm)
@@ -320,8 +320,24 @@ def _of_kind(
     """
     bound, sensitivity, numbers, exact = about
     calibrated = partial(calibrate_share, whole, sensitivity=sensitivity, parameters=numbers)
-    parts = (QueryBudget(kind, bound, sensitivity, calibrated(share), exact, share) for share in shares)
+    parts = (QueryBudget(kind, bound, sensitivity, calibrated(share), exact, share, 0, numbers) for share in shares)
     return tuple(parts), calibrated(100)
+
+
+def _about_gradients(
+    terms: Terms, loss: Loss, clip: float, of_gradient: Sensitivity
+) -> tuple[float, Sensitivity, int, Exact]:
+    """The same of gradients, filled if the terms say so."""
+    norm, parameters = of_gradient.norm, terms.parameters
+    if terms.fill:
+        return clip, of_gradient, filled_count(parameters), partial(_filled_gradient, loss, (clip, terms.fill), norm)
+    return clip, of_gradient, parameters, partial(_clipped_gradient, loss, clip, norm)
+
+
+def _filled_gradient(
+    loss: Loss, bounds: tuple[float, float], norm: Norm, records: Records, theta: FloatArray
+) -> FloatArray:
+    return filled_average_gradient(loss, records, theta, bounds[0], norm, bounds[1])
 
 
 def _clipped_gradient(loss: Loss, clip: float, norm: Norm, records: Records, theta: FloatArray) -> FloatArray:

@@ -57,6 +57,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "records": (0, 10**12),
     "public_rows": (0, 10**12),
     "rows_cap": (0, 10**6),
+    "fill": (0, 1e12),
 }
 # What a learner may choose from a menu, in this order, and how many shares a menu may have.
 MENU_KINDS = ("gradient", "second_moments", "positives")
@@ -92,7 +93,7 @@ _MEANT: Mapping[str, _Meant] = {
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
 # What terms of earlier versions did not have, left out where it is empty: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "person", "rows_cap", "weigh", *VALIDATION))
+_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "fill", "person", "rows_cap", "weigh", *VALIDATION))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +137,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             for each answer; empty where all answers have the same. The shares asked of an owner add up to at most 100,
             and `answers` is only how many the learner plans to ask for: owners do not count them.
         kinds: likewise what the learner may ask for: gradient, and second_moments and positives if they are on it.
+        fill: under a menu, how much of xxᵀ a record tells in the room that its clipped gradient leaves, behind the
+            gradient (`losses.filled`); 0 if gradients are told alone.
         unit: what is protected as one: a record, or a person with all rows that it has at an owner.
         person: the column that says whose row it is; empty if the unit is a record.
         rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
@@ -175,6 +178,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
+    fill: float = 0.0
     unit: str = "record"
     person: str = ""
     rows_cap: int = 0
@@ -344,7 +348,13 @@ def _require_texts(terms: Terms) -> None:
 
 
 def _require_menu(terms: Terms) -> None:
-    """A menu has shares and kinds, each written in one way only; or there is none."""
+    """A menu has shares and kinds, each written in one way only; or there is none. Gradients of records are filled."""
+    if terms.fill > 0 and (not terms.shares or terms.unit != "record"):
+        raise BadInput(
+            f"a fill of {terms.fill:g}, of {terms.unit}s and with {len(terms.shares)} shares on the menu",
+            remedy="fill gradients under a menu only, where the unit is a record",
+            value=terms.fill,
+        )
     if not terms.shares and not terms.kinds:
         return
     ascending = all(one < other for one, other in pairwise(terms.shares))
@@ -362,7 +372,7 @@ def _require_menu(terms: Terms) -> None:
             remedy=f"give the first one, two or three of {', '.join(MENU_KINDS)}, where training asks for gradients",
             value=terms.kinds,
         )
-    if MENU_KINDS[1] in terms.kinds and terms.parameters > MOST_SQUARED:
+    if (MENU_KINDS[1] in terms.kinds or terms.fill > 0) and terms.parameters > MOST_SQUARED:
         raise BadInput(
             f"second moments on the menu, of models of {terms.parameters:,} numbers",
             remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",

@@ -8,13 +8,14 @@ from itertools import groupby
 
 import msgspec
 
+from copriv.losses.moments import second_moment_count
 from copriv.protocol.commitment import Commitment
 from copriv.protocol.query_budget import QueryBudget
-from copriv.rules.rule import answer_size
 
 MADE_FINER = "a gradient may be made finer later, at the same model, and then only the difference is paid"
 _NAMES = {
     "gradient": "average gradient",
+    "filled_gradient": "average gradient with second moments",
     "moments": "average moments",
     "second_moments": "average second moments",
     "positives": "share of positive targets",
@@ -26,8 +27,9 @@ _NAMES = {
 class MenuStated(msgspec.Struct):
     """One choice on an owner's menu: what, at which per cent of its training budget, how often it was chosen.
 
-    `scale` is that of the noise on every number, `sensitivity` how far one record can move the answer. `finer` is how
-    many of these answers made an earlier one finer: they took its place, and only the difference was paid.
+    `kind` is "filled_gradient" where gradients have second moments behind them. `scale` is that of the noise on every
+    number, `sensitivity` how far one record can move the answer. `finer` is how many of these answers made an earlier
+    one finer: they took its place, and only the difference was paid.
     """
 
     kind: str
@@ -45,6 +47,15 @@ def kind_name(kind: str) -> str:
     'average second moments'
     """
     return _NAMES.get(kind, kind)
+
+
+def told_kind(kind: str, fill: float) -> str:
+    """The kind of what is told: gradients have second moments behind them where terms fill them.
+
+    >>> told_kind("gradient", 0.0), told_kind("gradient", 0.1), told_kind("positives", 0.1)
+    ('gradient', 'filled_gradient', 'positives')
+    """
+    return "filled_gradient" if kind == "gradient" and fill > 0 else kind
 
 
 def at_share(share: int, before: int = 0) -> str:
@@ -69,7 +80,7 @@ def state_menu(commitment: Commitment, asked: Iterable[tuple[str, int, int]]) ->
     counted = Counter((kind, before + share, before > 0) for kind, share, before in asked)
     return [
         MenuStated(
-            kind=part.kind,
+            kind=told_kind(part.kind, commitment.fill),
             share=part.share,
             answers=counted[part.kind, part.share, False] + counted[part.kind, part.share, True],
             scale=part.calibration.mechanism.scale,
@@ -107,30 +118,39 @@ def menu_rows(commitment: Commitment, parameters: int) -> list[tuple[str, str]]:
     )
     if commitment.levels("gradient", 0):
         limit += f"; {MADE_FINER}"
-    unit = commitment.unit
     by_kind = groupby(commitment.menu, key=lambda part: part.kind)
     return [
         ("you answer", limit),
-        *(("  on the menu", _choices(list(parts), parameters, unit)) for _, parts in by_kind),
+        *(("  on the menu", _choices(list(parts), commitment, parameters)) for _, parts in by_kind),
     ]
 
 
-def _choices(parts: list[QueryBudget], parameters: int, unit: str) -> str:
+def _choices(parts: list[QueryBudget], commitment: Commitment, parameters: int) -> str:
     """One kind: what leaves, and the price and the noise at every share."""
-    first, norm = parts[0], parts[0].sensitivity.norm.name
-    numbers = answer_size(first.kind, parameters)
-    of_kind = {
-        "second_moments": (" (averages of xxᵀ, the same at any model)", "row is at most {:g} long"),
-        "positives": (" (of the records that train, how many are positive)", "share of it is at most {:g}"),
-    }
-    what, most = of_kind.get(first.kind, ("", f"gradient is at most {{:g}} long ({norm})"))
+    first, norm, unit = parts[0], parts[0].sensitivity.norm.name, commitment.unit
+    kind = told_kind(first.kind, commitment.fill)
+    what, most = _limits(kind, parameters, norm)
     choices = ", ".join(
         f"{part.share} % ({part.calibration.charge.words}): scale {part.calibration.mechanism.scale:.6g}"
         for part in parts
     )
-    plural = "s" if numbers > 1 else ""
+    plural = "s" if first.numbers > 1 else ""
     return (
-        f"noisy {kind_name(first.kind)}{what}, {numbers:,} number{plural}; a {unit}'s {most.format(first.bound)}; "
+        f"noisy {kind_name(kind)}{what}, {first.numbers:,} number{plural}; a {unit}'s {most.format(first.bound)}; "
         f"{first.calibration.mechanism.name} noise on every number, for a change of at most "
         f"{first.sensitivity.value:.6g} ({norm}) when one {unit} is replaced, at {choices}"
     )
+
+
+def _limits(kind: str, parameters: int, norm: str) -> tuple[str, str]:
+    """What answers of a kind consist of, if its name does not say it; and what a record counts, for a number."""
+    squares = f"{second_moment_count(parameters):,} averages of products of two features"
+    of_kind = {
+        "filled_gradient": (
+            f" ({parameters:,} of a gradient and {squares}, weighted averages of xxᵀ)",
+            f"gradient and second moments together are at most {{:g}} long ({norm})",
+        ),
+        "second_moments": (" (averages of xxᵀ, the same at any model)", "row is at most {:g} long"),
+        "positives": (" (of the records that train, how many are positive)", "share of it is at most {:g}"),
+    }
+    return of_kind.get(kind, ("", f"gradient is at most {{:g}} long ({norm})"))

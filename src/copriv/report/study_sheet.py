@@ -5,6 +5,7 @@ Names of studies, columns and categories are the learner's choice: they are show
 
 from __future__ import annotations
 
+from copriv.losses.moments import second_moment_count
 from copriv.protocol.study_file import StudyFile
 from copriv.protocol.terms import Terms
 from copriv.protocol.text import quoted
@@ -12,7 +13,7 @@ from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
 from copriv.records.exposure import Exposure
 from copriv.records.target import Target
-from copriv.report.menu import MADE_FINER, kind_name
+from copriv.report.menu import MADE_FINER, kind_name, told_kind
 
 _MOST_CATEGORIES = 12
 
@@ -26,6 +27,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
         ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
         *([("menu", _menu(study.terms))] if study.terms.shares else []),
+        *([("behind gradients", _filled(study.terms))] if study.terms.fill else []),
         *([("positive", _positive(dictionary.target))] if "positives" in study.terms.kinds else []),
         *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
         *([("validations", _validations(study.terms))] if study.terms.validations else []),
@@ -84,20 +86,30 @@ def _categories(target: Target) -> str:
 
 
 def _bounds(terms: Terms) -> str:
+    counted = "gradient and second moments together" if terms.fill else "gradient"
     return (
-        f"models within ±{terms.limit:g}, a {terms.unit}'s gradient at most {terms.clip:g} long, "
+        f"models within ±{terms.limit:g}, a {terms.unit}'s {counted} at most {terms.clip:g} long, "
         f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
         f"±{terms.target_bound:g}"
     )
 
 
 def _menu(terms: Terms) -> str:
-    kinds = " or ".join(kind_name(kind) for kind in terms.kinds)
+    kinds = " or ".join(kind_name(told_kind(kind, terms.fill)) for kind in terms.kinds)
     shares = ", ".join(map(str, terms.shares))
     return (
         f"the learner chooses of each question what it is for ({kinds}) and which share of your training budget it "
         f"takes ({shares} %), as answers come; you alone derive the noise from that"
         + (f"; {MADE_FINER}" if terms.delta == 0 else "")
+    )
+
+
+def _filled(terms: Terms) -> str:
+    """What leaves with every gradient, where the terms fill them."""
+    return (
+        f"with every average gradient leave {second_moment_count(terms.parameters):,} averages of products of two "
+        f"features (xxᵀ); a record's products count at most {terms.fill:g} times, and less where its gradient leaves "
+        f"less room below {terms.clip:g}; noise and price are those of the gradient alone"
     )
 
 

@@ -24,6 +24,7 @@ from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.laplace import Gaussians, told_by_owners
 from copriv.rules.reading import Reading
+from copriv.rules.room import read_together, room_at
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, Norm
 
@@ -178,11 +179,16 @@ def _aside(setting: AdaptiveSetting, owners: list[int], weights: FloatArray, amo
 
 def _asked(setting: AdaptiveSetting, state: AdaptiveState, reading: Reading) -> list[_Asked]:
     """What was told at every place."""
+    return [_asked_there(setting, group, reading) for group in _by_place(setting, state)]
+
+
+def _by_place(setting: AdaptiveSetting, state: AdaptiveState) -> list[tuple[Told, ...]]:
+    """The gradients that were told at every place."""
     groups: dict[bytes, list[Told]] = {}
     for told in settled(state.told, setting.noise.norm):
         if told.ask.kind == "gradient":
             groups.setdefault(told.ask.theta.tobytes(), []).append(told)
-    return [_asked_there(setting, tuple(group), reading) for group in groups.values()]
+    return list(map(tuple, groups.values()))
 
 
 def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...], reading: Reading) -> _Asked:
@@ -191,7 +197,7 @@ def _asked_there(setting: AdaptiveSetting, group: tuple[Told, ...], reading: Rea
     theta, owners = group[0].ask.theta, [told.owner for told in group]
     stds = np.asarray([setting.noise.std_of(told.owner, told.ask) for told in group])
     least = _SILENCE * np.diag(geometry.spread) / sizes.sum()
-    deviations = reading.deviations(theta, np.stack([told.values for told in group]))
+    deviations = reading.deviations(theta, np.stack([told.values[: geometry.parameters] for told in group]))
     variances = stds[:, None] ** 2 / geometry.values + least
     evidence = Evidence(deviations, variances, sizes[owners], np.delete(sizes, owners))
     return _Asked(group, evidence, _spread_at(geometry, geometry.place(theta)), stds, reading.doubt(theta))
@@ -233,7 +239,29 @@ def pooled_second_moments(setting: AdaptiveSetting, told: Sequence[Told]) -> Poo
 
 
 def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
-    """What second moments tell of the Hessian; nothing more, once public rows have been moved by them."""
+    """What second moments tell of the Hessian: those that were asked for, and those in the room of gradients."""
+    bought = _bought(setting, state)
+    if not setting.noise.fill:
+        return bought
+    return read_together([_seen(setting, group) for group in _by_place(setting, state)], bought)
+
+
+def _seen(setting: AdaptiveSetting, group: tuple[Told, ...]) -> HessianObservation:
+    """What the second moments in the room of gradients of one place tell of the Hessian."""
+    geometry, noise, p = setting.geometry, setting.noise, setting.geometry.parameters
+    room, owners = room_at(geometry, group[0].ask.theta, noise.fill), [one.owner for one in group]
+    records = np.asarray([setting.records[owner] for owner in owners], dtype=np.float64)
+    variances = np.asarray([noise.std_of(one.owner, one.ask) for one in group]) ** 2 / noise.fill**2
+    scale = float(np.median(geometry.unevenness / room.noise(1.0)))
+    weights = pooling_weights(records, scale / records, variances)
+    packed = weights @ np.stack([one.values[p:] for one in group]) / noise.fill
+    aside = _aside(setting, owners, weights, 0.0)
+    variance = room.noise(float(weights**2 @ variances)) + float(aside @ aside) * geometry.unevenness
+    return HessianObservation(room.change(unpack_second_moments(packed, p, geometry.norm)), variance)
+
+
+def _bought(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
+    """What second moments that were asked for tell; nothing more, once public rows have been moved by them."""
     told = [one for one in settled(state.told, setting.noise.norm) if one.ask.kind == "second_moments"]
     if not told or setting.is_moved:
         return None

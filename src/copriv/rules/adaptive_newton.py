@@ -66,6 +66,11 @@ class AdaptiveNewton:
         geometry = PublicGeometry.of(public, objective, noise.clip, noise.norm, start)
         return cls(AdaptiveSetting(geometry, tuple(records), noise, prior()))
 
+    @property
+    def fill(self) -> float:
+        """How gradients are filled with second moments."""
+        return self.setting.noise.fill
+
     def begin(self) -> AdaptiveState:
         """No answers."""
         return AdaptiveState((), ())
@@ -147,4 +152,6 @@ class AdaptiveNewton:
 
     def unpack(self, data: bytes) -> AdaptiveState:
         """The state again, to the last bit; fails if these bytes are none of this study."""
-        return unpack_state(data, owners=len(self.setting.records), parameters=self.setting.geometry.parameters)
+        setting = self.setting
+        sizes = {"owners": len(setting.records), "parameters": setting.geometry.parameters}
+        return unpack_state(data, fill=setting.noise.fill, **sizes)

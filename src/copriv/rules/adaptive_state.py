@@ -130,7 +130,7 @@ def pack_state(state: AdaptiveState) -> bytes:
     return msgspec.msgpack.encode((questions, told))
 
 
-def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
+def unpack_state(data: bytes, *, owners: int, parameters: int, fill: float = 0.0) -> AdaptiveState:
     """The state again, to the last bit; fails if these bytes are none of so many owners and parameters."""
     try:
         questions, told = msgspec.msgpack.decode(data, type=tuple[list[_Packed], list[_Packed]])
@@ -138,7 +138,7 @@ def unpack_state(data: bytes, *, owners: int, parameters: int) -> AdaptiveState:
             sizes = one.owner > 0 and all(0 <= each <= 100 for each in (one.share, one.kept, one.above))
             one.require(sizes and len(one.values) in (0, 8 * parameters), parameters)
         for one in told:
-            count = answer_size(one.kind, parameters)
+            count = answer_size(one.kind, parameters, fill)
             shares = 0 < one.share <= 100 and 0 <= one.before <= 100 - one.share
             one.require(0 <= one.owner < owners and shares and len(one.values) == 8 * count, parameters)
     except (msgspec.DecodeError, ValueError) as problem:

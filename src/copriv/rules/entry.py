@@ -42,6 +42,7 @@ class RuleEntry:
         shares: the shares that its menu has where a study is planned, in per cents; with `chooses` alone.
         kinds: likewise the kinds.
         kinds_of_labels: the kinds where targets are labels, if they are others.
+        fills: whether it reads second moments in the room that clipped gradients leave (`losses.filled`).
         most_parameters: models longer than this are trained without a menu, and so are those for which the user settles
             the number of answers; 0 for a rule that cannot do without its menu.
     """
@@ -60,6 +61,7 @@ class RuleEntry:
     shares: tuple[int, ...] = ()
     kinds: tuple[AskedKind, ...] = ()
     kinds_of_labels: tuple[AskedKind, ...] = ()
+    fills: bool = False
     most_parameters: int = 0
 
     def has_menu(self, parameters: int, answers: int | None) -> bool:
@@ -118,6 +120,12 @@ class RuleEntry:
                 f"the terms have a menu, and the rule {self.name!r} does not choose from one",
                 remedy="draft the study again with this version of the rule",
                 value=terms.shares,
+            )
+        if terms.fill > 0 and not self.fills:
+            raise BadInput(
+                f"the terms fill gradients with second moments, and the rule {self.name!r} does not read them",
+                remedy="draft the study again with this version of the rule",
+                value=terms.fill,
             )
         if not self.suits(terms.loss):
             raise BadInput(

@@ -76,8 +76,7 @@ class PublicGeometry:
         across = whiten.T @ covariance(full, clipped) @ whiten
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
         second = public.weighted @ public.columns.T / public.records
-        roots = _eigen(second + objective.regularization * np.eye(theta.size))
-        lift = whiten.T @ _root(values, basis) @ (roots[1] / np.sqrt(roots[0])) @ roots[1].T
+        lift = lift_of(objective, whiten, (values, basis), second)
         arrays = (
             theta,
             curvature,
@@ -130,11 +129,28 @@ class PublicGeometry:
 
     def hessian_noise(self, variance: float) -> FloatArray:
         """Variance of each entry of `hessian_change`, if each of the second moments has noise of this variance."""
-        squares, product = self.lift**2, self.lift @ self.lift.T
-        lengths = np.sum(squares, axis=1)
-        whole = np.outer(lengths, lengths) + product**2
-        # Off the diagonal L2 packs moments times √2, so that their noise there has half the variance.
-        return np.asarray(variance * (whole / 2 if self.norm is Norm.L2 else whole - squares @ squares.T))
+        return lifted_noise(self.lift, variance, self.norm)
+
+    def lift_of(self, second_moments: FloatArray) -> FloatArray:
+        """T with T Δ Tᵀ the change of the Hessian that goes with a change Δ of what the public rows have so much of."""
+        return lift_of(self.objective, self.whiten, _eigen(self.curvature), second_moments)
+
+
+def lifted_noise(lift: FloatArray, variance: float, norm: Norm) -> FloatArray:
+    """Variance of each entry of T Δ Tᵀ, if each of the packed numbers of Δ has noise of this variance."""
+    squares, product = lift**2, lift @ lift.T
+    lengths = np.sum(squares, axis=1)
+    whole = np.outer(lengths, lengths) + product**2
+    # Off the diagonal L2 packs moments times √2, so that their noise there has half the variance.
+    return np.asarray(variance * (whole / 2 if norm is Norm.L2 else whole - squares @ squares.T))
+
+
+def lift_of(
+    objective: Objective, whiten: FloatArray, curvature: tuple[FloatArray, FloatArray], second_moments: FloatArray
+) -> FloatArray:
+    """The same, with W and the eigenvalues and vectors of A."""
+    roots = _eigen(second_moments + objective.regularization * np.eye(second_moments.shape[0]))
+    return np.asarray(whiten.T @ _root(*curvature) @ (roots[1] / np.sqrt(roots[0])) @ roots[1].T)
 
 
 def _unevenness(public: Sample, rows: FloatArray, curvatures: FloatArray) -> FloatArray:

@@ -278,5 +278,6 @@ ENTRY = RuleEntry(
     shares=SHARES,
     kinds=KINDS,
     kinds_of_labels=KINDS_OF_LABELS,
+    fills=True,
     most_parameters=MOST_PARAMETERS,
 )

@@ -8,8 +8,9 @@ what is asked for and at which share of the owner's training budget (`ChoosingRu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from copriv.losses.filled import filled_count
 from copriv.losses.moments import moment_count, second_moment_count
 from copriv.vectors import FloatArray
 
@@ -107,12 +108,21 @@ def learn_from(rule: AnyRule[State], state: State, owner: int, answer: FloatArra
     return rule.absorb(state, owner, answer, ask.theta)
 
 
-def answer_size(kind: str, parameters: int) -> int:
-    """How many numbers an answer of a kind has, for models of so many.
+def fill_of(rule: AnyRule[Any]) -> float:
+    """How a rule wants gradients to be filled with second moments (`losses.filled`); 0 if it says nothing of it."""
+    return float(getattr(rule, "fill", 0.0))
+
+
+def answer_size(kind: str, parameters: int, fill: float = 0.0) -> int:
+    """How many numbers an answer of a kind has, for models of so many; gradients have more where they are filled.
 
     >>> [answer_size(kind, 4) for kind in ("gradient", "moments", "second_moments", "positives")]
     [4, 14, 10, 1]
+    >>> answer_size("gradient", 4, fill=0.1)
+    14
     """
+    if kind == "gradient" and fill > 0:
+        return filled_count(parameters)
     sizes = {"moments": moment_count(parameters), "second_moments": second_moment_count(parameters)}
     sizes |= {"loss": 1, "positives": 1}
     return sizes.get(kind, parameters)

@@ -42,6 +42,7 @@ class NoiseModel:
         second_moments_std: standard deviation of each owner's noise on second moments, at a share of 100; none if they
             are not on the menu.
         positives_std: standard deviation of each owner's noise on the share of positive targets; likewise.
+        fill: how gradients are filled with second moments; 0 if they are told alone.
     """
 
     noise_std: tuple[float, ...]
@@ -52,6 +53,7 @@ class NoiseModel:
     kinds: tuple[str, ...] = ()
     second_moments_std: tuple[float, ...] = ()
     positives_std: tuple[float, ...] = ()
+    fill: float = 0.0
 
     @classmethod
     def of(cls, commitments: Sequence[Commitment], public: Sample | None) -> NoiseModel:
@@ -68,6 +70,7 @@ class NoiseModel:
             kinds=first.kinds,
             second_moments_std=tuple(calibration.mechanism.noise_std for calibration in squares),
             positives_std=tuple(calibration.mechanism.noise_std for calibration in positives),
+            fill=first.fill,
         )
 
     def at_share(self, noise_std: float, share: int) -> float:

@@ -6,7 +6,9 @@ from 0 (relative to the public Hessian) and halved steps.
 
 Huber's loss has bounded slopes: far from θ_0 the public fitness grows too slowly to balance a strong tilt, and the
 minimiser would lie on the border of the box. So it is where labels are nearly told apart. While answers are of one
-place, the model goes no further than the quadratic at θ_0 has it; then at most twice as far.
+place, the model goes no further than the quadratic at θ_0 has it; then at most twice as far. A minimiser that is still
+further away is none: where the expected Hessian is flatter than the public one, the tilted fitness falls on and on.
+Then the model is that of the quadratic.
 """
 
 from __future__ import annotations
@@ -46,11 +48,18 @@ def least_expected(geometry: PublicGeometry, intercept: FloatArray, hessian: Flo
 def _within_reach(
     geometry: PublicGeometry, theta: FloatArray, intercept: FloatArray, hessian: FloatArray, most: float
 ) -> FloatArray:
-    """The model, or one on the way to it that is only so far from the public one."""
+    """The model, or one on the way to it that is only so far from the public one.
+
+    Where it is further away than any reach, the tilted fitness has no bottom near: then it is the quadratic's model.
+    """
     place = geometry.place(theta)
     slope = geometry.whiten.T @ geometry.objective.gradient(geometry.public, geometry.start) + intercept
-    length, reach = float(np.linalg.norm(place)), most * float(np.linalg.norm(np.linalg.solve(hessian, slope)))
-    return theta if length <= reach else geometry.objective.project(geometry.model(place * reach / length))
+    step = -np.linalg.solve(hessian, slope)
+    length, reach = float(np.linalg.norm(place)), float(np.linalg.norm(step))
+    if length <= most * reach:
+        return theta
+    nearer = step if length > _REACH * reach else place * most * reach / length
+    return geometry.objective.project(geometry.model(np.asarray(nearer)))
 
 
 def _descend(geometry: PublicGeometry, tilt: FloatArray, bend: FloatArray) -> FloatArray:

@@ -177,7 +177,7 @@ def _pooled(setting: AdaptiveSetting, looks: Sequence[Told]) -> FloatArray:
     noise = np.asarray([setting.noise.std_of(one.owner, one.ask) for one in looks]) ** 2
     spread = geometry.unwhiten.T @ geometry.spread @ geometry.unwhiten
     weights = pooling_weights(records, float(np.mean(np.diag(spread))) / records, noise)
-    return np.asarray(weights @ np.stack([one.values for one in looks]))
+    return np.asarray(weights @ np.stack([one.values[: geometry.parameters] for one in looks]))
 
 
 def _seen(difference: FloatArray, noise: float) -> float:

@@ -176,7 +176,7 @@ class Trainer:
         run = run_name(self.checkpoint.run, len(self.roster.owners) - len(left.owners))
         known = {hello.owner: self.receipts.newest(hello.ledger) for hello in left.owners if hello.ledger}
         receipts = {owner: receipt for owner, receipt in known.items() if receipt is not None}
-        return Session(self._rule(left), left.names, self.terms.digest(), run, demands, receipts)
+        return Session(self._rule(left), left.names, self.terms.digest(), run, demands, receipts, self.terms.fill)
 
     def _rule(self, left: Roster) -> AnyRule[Any]:
         """The rule, with what it may know of the owners' noise from what they said of themselves; and public rows."""

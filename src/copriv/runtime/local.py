@@ -67,7 +67,7 @@ def run(
     consortium: Consortium, study: TrainingPlan, run_name: str, position: Position[Any] | None = None
 ) -> Iterator[Iteration[Any]]:
     """Train along the study's schedule, one meeting at a time, from the beginning or from where it stood."""
-    learning = Session(study.rule, consortium.names, study.terms.digest(), run_name)
+    learning = Session(study.rule, consortium.names, study.terms.digest(), run_name, fill=study.terms.fill)
     return train(learning, study.trace.meetings, consortium.transport, position)
 
 

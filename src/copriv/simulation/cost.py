@@ -16,6 +16,7 @@ import numpy as np
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
+from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_second_moments, positive_share, second_moment_count
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
@@ -27,7 +28,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.levels import simulate_levels
 from copriv.privacy.sensitivity import of_average_gradient, of_positives, of_second_moments
 from copriv.protocol.commitment import calibrate_gradients
-from copriv.rules.rule import AnyRule, Ask, ChoosingRule
+from copriv.rules.rule import AnyRule, Ask, ChoosingRule, fill_of
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
 
@@ -133,7 +134,7 @@ def simulate_rule(
     orders, stream = seeded(seed, "orders"), seeded(seed, "noise")
     met = np.stack([_order(len(scene.samples), answers, orders) for _ in range(runs)])
     if isinstance(rule, ChoosingRule):
-        reader = _MenuReader.of(scene, protection, clip)
+        reader = _MenuReader.of(scene, protection, clip, fill_of(rule))
         return [_choose(rule, reader, order, stream) for order in met]
     noise = protection.of(scene.records, clip, answers)
     states = [rule.begin() for _ in range(runs)]
@@ -166,9 +167,10 @@ class _MenuReader:
     norm: Norm
     noises: dict[str, list[SimulatedNoise]]
     kept: dict[tuple[int, str, bytes], FloatArray]
+    fill: float
 
     @classmethod
-    def of(cls, scene: Scene, protection: Protection, clip: float) -> _MenuReader:
+    def of(cls, scene: Scene, protection: Protection, clip: float, fill: float) -> _MenuReader:
         """With the noise of whole budgets."""
         further = {"second_moments": protection.second_moments, "positives": protection.positives}
         if protection.second_moments is None:
@@ -179,7 +181,7 @@ class _MenuReader:
         for kind, of_size in further.items():
             made = {} if of_size is None else {size: of_size(size) for size in set(scene.records)}
             noises[kind] = [made[size] for size in scene.records] if made else []
-        return cls(scene, clip, protection.norm, noises, {})
+        return cls(scene, clip, protection.norm, noises, {}, fill)
 
     def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
         """What an owner says that was not asked this before: noise grows as the share falls."""
@@ -206,7 +208,10 @@ class _MenuReader:
             return pack_second_moments(sample, self.norm)
         if ask.kind == "positives":
             return positive_share(sample)
-        return clipped_average_gradient(self.scene.objective.loss, sample, ask.theta, self.clip, self.norm)
+        loss = self.scene.objective.loss
+        if self.fill > 0:
+            return filled_average_gradient(loss, sample, ask.theta, self.clip, self.norm, self.fill)
+        return clipped_average_gradient(loss, sample, ask.theta, self.clip, self.norm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,6 +29,8 @@ _PUBLIC_ROWS = 60
 _MEETINGS = 300
 _STEP = 0.2
 _QUIET = 1e-6
+# Of gradients, if the rule reads that: all rows of length 1 are told whole below a clip that spares them.
+_FILL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def _terms(entry: RuleEntry, parameters: int) -> Terms:
         mechanisms="any" if entry.any_noise else "asked",
         shares=entry.shares,
         kinds=entry.kinds,
+        fill=_FILL if entry.fills and entry.shares else 0.0,
         loss=loss,
         threshold=0.25 if loss == "huber" else 0.0,
         parameters=parameters,

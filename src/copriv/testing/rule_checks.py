@@ -185,7 +185,7 @@ def extreme_answers(bench: RuleBench) -> None:
         for owner in (*owners, *owners):
             ask = next_ask(rule, state, owner)
             if ask is not None:
-                answer = np.full(answer_size(ask.kind, bench.terms.parameters), extreme)
+                answer = np.full(answer_size(ask.kind, bench.terms.parameters, bench.terms.fill), extreme)
                 answer[::2] *= -1
                 state = learn_from(rule, state, owner, answer, ask)
             _require_model(bench, rule.model(state), f"the model {after}")

@@ -285,7 +285,7 @@ class LearnerWorkspace:
 
     def _write_broker(self, register: Register) -> None:
         terms = self.study().terms
-        squares = terms.kind == "moments" or "second_moments" in terms.kinds
+        squares = terms.kind == "moments" or "second_moments" in terms.kinds or terms.fill > 0
         largest = max(_SMALLEST_LIMIT, 2 * largest_reply(terms.parameters, squares=squares))
         text = config_text(_place(self.folder.absolute(), register), _users(register), largest=largest)
         replace_file(self.folder / "broker.conf", text.encode())

@@ -22,6 +22,7 @@ ENTRIES = st.sampled_from(
         *(("model", name) for name in ("limit", "row_norm", "target_bound", "regularization", "threshold")),
         ("privacy", "clip"),
         ("privacy", "epsilon"),
+        ("privacy", "fill"),
         ("evaluation", "loss_bound"),
         *(("dictionary", name) for name in ("length", "intercept")),
         *(("dictionary", "target", name) for name in ("center", "scale")),
@@ -33,6 +34,7 @@ WORDS = {
     ("model", "loss"): st.sampled_from(["squared", "huber", "logistic"]),
     ("learning", "rule"): st.sampled_from(["paper", "averaged", "newton", "statistics"]),
     ("privacy", "delta"): st.sampled_from([0.0, 1e-6]),
+    ("privacy", "shares"): st.sampled_from([[10], [20, 50], [100]]),
     ("dictionary", "target", "kind"): st.sampled_from(["number", "label"]),
     ("dictionary", "target", "name"): st.sampled_from(sorted(SCHEMA)),
     ("dictionary", "columns", 0, "name"): st.sampled_from(sorted(SCHEMA)),
@@ -70,6 +72,8 @@ def studies(draw):
     changes = draw(st.dictionaries(ENTRIES, NUMBERS, max_size=2))
     for entry in draw(st.sets(st.sampled_from(sorted(WORDS, key=str)), max_size=2)):
         changes[entry] = draw(WORDS[entry])
+    if ("privacy", "shares") in changes:
+        changes[("privacy", "kinds")] = ["gradient"]
     return Study("searched", changes)
 
 
@@ -97,6 +101,7 @@ def cases(draw):
                     *encoder_studies.ENCODED,
                     *hostile_studies.TYPED,
                     *hostile_studies.OTHER_LOSSES,
+                    *hostile_studies.FILLED,
                     *hostile_studies.RATES,
                     *hostile_studies.OTHER_TARGETS,
                 ]

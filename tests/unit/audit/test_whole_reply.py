@@ -58,7 +58,9 @@ def test_the_corpus_of_the_command_passes(of_menus):
     assert "nothing but noise" in verdict.words
     odds = {odd.name for case in cases for odd in case.odds}
     assert {odd.name for odd in (*odd_records.ALL, *odd_records.SHARP[1:], *odd_records.SIDES)} <= odds
-    _menus_are_met(of_menus, (hostile_studies.MENU, hostile_studies.MENU_WITH_DELTA, *hostile_studies.WITH_MENUS))
+    assert {odd.name for odd in odd_records.ROOMS[1:]} <= odds
+    menus = (hostile_studies.MENU, hostile_studies.MENU_WITH_DELTA, *hostile_studies.WITH_MENUS)
+    _menus_are_met(of_menus, (*menus, *hostile_studies.FILLED))
 
 
 def _menus_are_met(told, studies):

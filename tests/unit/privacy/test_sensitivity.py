@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.errors import BadInput
+from copriv.losses.filled import filled_average_gradient
 from copriv.losses.huber import HuberLoss
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
@@ -16,6 +17,7 @@ from copriv.losses.squared import SquaredLoss
 from copriv.privacy.sensitivity import (
     of_average_gradient,
     of_average_value,
+    of_filled_gradient,
     of_moments,
     of_positives,
     of_second_moments,
@@ -150,6 +152,10 @@ def _answers(sample, theta, norm):
         (
             np.array([bounded_average_value(SquaredLoss(), sample, theta, 0.5)]),
             of_average_value(bound=0.5, records=n, norm=norm),
+        ),
+        (
+            filled_average_gradient(SquaredLoss(), sample, theta, 0.3, norm, 0.05),
+            of_filled_gradient(clip=0.3, records=n, parameters=p, norm=norm),
         ),
         (pack_moments(sample, norm), of_moments(records=n, parameters=p, norm=norm)),
         (pack_second_moments(sample, norm), of_second_moments(row_norm=1.0, records=n, parameters=p, norm=norm)),

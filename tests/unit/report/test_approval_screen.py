@@ -109,6 +109,19 @@ def test_a_menu_with_positives_says_above_what_a_target_counts(frame):
     assert "positive" not in dict(study_rows(StudyFile(msgspec.structs.replace(study.terms, **menu), study.dictionary)))
 
 
+def test_a_study_that_fills_gradients_says_what_they_carry(frame):
+    study = _study(frame, TargetChoice("stay"))
+    menu = {"shares": (20, 80), "kinds": ("gradient",)}
+    shown = {
+        fill: dict(study_rows(StudyFile(msgspec.structs.replace(study.terms, **menu, fill=fill), study.dictionary)))
+        for fill in (0.0, 0.02)
+    }
+    assert "behind gradients" not in shown[0.0]
+    assert "averages of products of two features (xxᵀ)" in shown[0.02]["behind gradients"]
+    assert "gradient and second moments together at most" in shown[0.02]["bounds"]
+    assert "second moments" not in shown[0.0]["bounds"] + shown[0.0]["menu"]
+
+
 def _engagement(tmp_path, **changes):
     enrollment = Enrollment(
         owner="east",

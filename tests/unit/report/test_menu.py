@@ -25,7 +25,7 @@ from copriv.report.ledger_sheet import ledger_sheet, sheet_lines, what_was_chose
 from copriv.report.menu import chosen_words, state_menu
 from copriv.report.pages import render
 from copriv.report.statement import Heading, describe, make_statement, owner_statement
-from copriv.report.study_sheet import _menu
+from copriv.report.study_sheet import _bounds, _filled, _menu
 
 HEADING = Heading("a study", "a learner", "today", PublicRows(0, ""))
 ASKED = [("gradient", LOOK, 0), ("second_moments", SQUARES, 0)]
@@ -112,6 +112,51 @@ def test_the_statement_says_what_was_made_finer():
     page = render("privacy.html", told)
     assert "1, 1 of them made finer" in page
     assert "only the\ndifference was paid" in page
+
+
+FILLED = msgspec.structs.replace(study.TERMS, fill=0.05)
+
+
+@pytest.mark.parametrize(("guarantee", "norm"), [(study.GUARANTEE, "L1"), (Guarantee.of(1, 1e-6), "L2")])
+def test_the_screen_says_what_filled_gradients_carry_and_that_both_together_are_bounded(guarantee, norm):
+    """4 numbers of a gradient and 10 second moments, of which a record counts at most the clip of 0.5 as a whole."""
+    commitment = study.commitment_of(0, FILLED, guarantee)
+    _, (place, words), *others = part_rows(commitment, 4)
+    assert place.strip() == "on the menu"
+    assert words.startswith(
+        "noisy average gradient with second moments (4 of a gradient and 10 averages of products of two features, "
+        f"weighted averages of xxᵀ), 14 numbers; a record's gradient and second moments together are at most 0.5 long "
+        f"({norm}); "
+    )
+    part = commitment.part("gradient", LOOK)
+    assert f"noise on every number, for a change of at most {part.sensitivity.value:.6g} ({norm}) when one" in words
+    assert f"{LOOK} % ({part.calibration.charge.words}): scale {part.calibration.mechanism.scale:.6g}" in words
+    unfilled = part_rows(study.commitment_of(0, guarantee=guarantee), 4)
+    assert unfilled[2:] == others
+    assert words.split("noise on every number, ")[1] == unfilled[1][1].split("noise on every number, ")[1]
+    assert "noisy average gradient, 4 numbers; a record's gradient is at most 0.5 long" in unfilled[1][1]
+
+
+def test_the_sheet_of_a_study_says_that_gradients_are_filled():
+    assert "(average gradient with second moments or average second moments or" in _menu(FILLED)
+    assert "(average gradient or average second moments or" in _menu(study.TERMS)
+    assert "a record's gradient and second moments together at most 0.5 long" in _bounds(FILLED)
+    assert "a record's gradient at most 0.5 long" in _bounds(study.TERMS)
+    words = _filled(FILLED)
+    assert "with every average gradient leave 10 averages of products of two features (xxᵀ)" in words
+    assert "at most 0.05 times, and less where its gradient leaves less room below 0.5" in words
+    assert "noise and price are those of the gradient alone" in words
+
+
+def test_statements_say_that_gradients_were_filled():
+    commitment = study.commitment_of(0, FILLED)
+    menu = state_menu(commitment, ASKED)
+    assert {choice.kind for choice in menu} == {"filled_gradient", *KINDS[1:]}
+    assert chosen_words(menu).startswith("average gradient with second moments at 20 % of the training budget (1), ")
+    spent = Spending("east", 2, 0.35, 0.0, 1.0, 3, 40, menu)
+    told = make_statement(HEADING, "0" * 64, "secure", [owner_statement(spent, commitment)])
+    assert "average gradient with second moments at 20 %" in describe(told)
+    assert "<td>average gradient with second moments</td><td>20 %</td>" in render("privacy.html", told)
 
 
 def test_without_a_menu_the_screen_is_what_it_was():

@@ -7,7 +7,7 @@ from tests.shifted import CLIP, MIXED, TILT, P, objective, population
 from copriv.losses.optimum import bounded_step, minimise
 from copriv.losses.sample import Sample
 from copriv.rules.geometry import PublicGeometry
-from copriv.rules.tilted import least_expected
+from copriv.rules.tilted import _descend, least_expected
 from copriv.vectors import Norm
 
 INTERCEPT = np.array([0.05, -0.1, 0.08, 0.02])
@@ -66,6 +66,19 @@ def test_a_bend_that_is_no_hessian_still_gives_a_model_in_the_box():
     theta = least_expected(geometry, INTERCEPT, np.diag([1e-6, 1.0, 1.0, 1e-6]))
     assert np.all(np.isfinite(theta))
     assert np.max(np.abs(theta)) <= 2.0
+
+
+def test_a_tilt_without_a_bottom_near_leads_to_the_model_of_the_quadratic():
+    """Expected to be flatter than the public fitness ever is, a tilted fitness of labels falls on and on."""
+    geometry = geometry_of("logistic", 50.0)
+    hessian, intercept = np.diag([1.0, 1.0, 1.0, 0.15]), np.array([0.0, 0.0, 0.0, 0.12])
+    inverse = geometry.unwhiten
+    fallen = _descend(geometry, inverse.T @ intercept, inverse.T @ (hessian - np.eye(P)) @ inverse)
+    slope = geometry.whiten.T @ geometry.objective.gradient(geometry.public, geometry.start) + intercept
+    step = -np.linalg.solve(hessian, slope)
+    assert np.linalg.norm(geometry.place(fallen)) > 5 * np.linalg.norm(step)
+    theta = least_expected(geometry, intercept, hessian, places=2)
+    np.testing.assert_allclose(geometry.place(theta), step, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,0 +1,91 @@
+"""Second moments that owners tell in the room that their clipped gradients leave, and what they say of the Hessian.
+
+A record tells (w/fill)·xxᵀ with a weight that room allows (`losses.filled`), so it is seen as a whole or in part.
+Public rows at the same model are seen in part, too: with S what is seen of theirs and M all of it, the second moments
+of the owners' records are read as R Ŝ Rᵀ with R = M^½ S^(−½), which is right where the part that is seen is the same.
+Rows that are long, or that the model fits badly, have little room: where owners' records have more of these, their
+Hessian is larger than it is read. It is doubted in proportion to how far each direction is from the public one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from copriv.losses.filled import second_moment_lengths, seen_second_moments
+from copriv.losses.sample import Sample
+from copriv.rules.difference import HessianObservation
+from copriv.rules.geometry import PublicGeometry, lifted_noise
+from copriv.vectors import FloatArray, Norm
+
+# So many of the public rows are told whole where their gradients leave this part of the clip.
+_WHOLE, _ROOM = 0.95, 0.5
+# How far a reading is off, as a part of the length of its rows; none is used whose entries have more noise than this.
+_DOUBT, _BLURRED = 0.02, 1.0
+
+
+def choose_fill(public: Sample, clip: float, norm: Norm) -> float:
+    """How gradients are to be filled: the less, the more noise second moments have; the more, the fewer are whole.
+
+    0 where rows are people, or have no length.
+    """
+    if public.people is not None:
+        return 0.0
+    size = float(np.quantile(second_moment_lengths(public, norm), _WHOLE))
+    return float(f"{_ROOM * clip / size:.3g}") if size > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """What is seen of the public rows' second moments at a model, and how to read what is seen of others'.
+
+    Args:
+        seen: S.
+        lift: T with T(Ŝ − S)Tᵀ the change of the Hessian, in the geometry's coordinates.
+        norm: in which second moments are packed.
+    """
+
+    seen: FloatArray
+    lift: FloatArray
+    norm: Norm
+
+    def change(self, moments: FloatArray) -> FloatArray:
+        """By how much the Hessian differs from the public one where so much is seen."""
+        return np.asarray(self.lift @ (moments - self.seen) @ self.lift.T)
+
+    def noise(self, variance: float) -> FloatArray:
+        """Variance of each entry of that, if each of the second moments has noise of this variance."""
+        return lifted_noise(self.lift, variance, self.norm)
+
+
+def room_at(geometry: PublicGeometry, theta: FloatArray, fill: float) -> Room:
+    """At a model."""
+    return _room_at(geometry, theta.tobytes(), fill)
+
+
+@lru_cache(maxsize=64)
+def _room_at(geometry: PublicGeometry, theta: bytes, fill: float) -> Room:
+    objective, place = geometry.objective, np.frombuffer(theta)
+    seen = seen_second_moments(objective.loss, geometry.public, place, (geometry.clip, fill), geometry.norm)
+    return Room(seen, geometry.lift_of(seen), geometry.norm)
+
+
+def read_together(
+    readings: Sequence[HessianObservation], bought: HessianObservation | None
+) -> HessianObservation | None:
+    """What was seen at all places, with its doubt, and what was bought; by precision. None if there is nothing."""
+    precise = sum(1 / one.variance for one in readings)
+    if not readings or float(np.mean(1 / precise)) > _BLURRED:
+        return bought
+    change = sum(one.change / one.variance for one in readings) / precise
+    lengths = np.sqrt(np.maximum(np.sum(change**2 - 1 / precise, axis=1), 0.0))
+    seen = HessianObservation(np.asarray(change), np.asarray(1 / precise + _DOUBT**2 * np.outer(lengths, lengths)))
+    return seen if bought is None else _both(seen, bought)
+
+
+def _both(one: HessianObservation, other: HessianObservation) -> HessianObservation:
+    precise = 1 / one.variance + 1 / other.variance
+    return HessianObservation((one.change / one.variance + other.change / other.variance) / precise, 1 / precise)
