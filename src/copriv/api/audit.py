@@ -35,8 +35,8 @@ _KINDS: dict[str, tuple[Asks, ...]] = {
     "all": ("gradient", "moments"),
 }
 _WITH_MENU = ("menu", "all")
-# An owner with a menu gives a few answers: so many owners tell as much as that many answers.
-_ANSWERS_PER_OWNER = 4
+# An owner with a menu gives a few answers: so many owners tell as much as that many answers. Filled ones are longer.
+_ANSWERS_PER_OWNER, _LONG_ANSWERS_PER_OWNER = 4, 8
 _FEWEST_WITH_MENU = 20
 # Fills, in clips: one that takes all the room of a row of length 1 along an axis, and one that some rows have room for.
 _WHOLE_ROOM, _SOME_ROOM = 1.0, 0.1
@@ -165,7 +165,8 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     tests = [test for claim in claims for test in _attack(claim, effort, order)]
     if order["asks"] in _WITH_MENU:
         with_menu = _claim(order, guarantee, "gradient")
-        tests += _attack_menu(with_menu, order, "asking for choices from a menu")
+        owners = order["answers"] // _ANSWERS_PER_OWNER
+        tests += _attack_menu(with_menu, owners, order, "asking for choices from a menu")
         tests += [] if with_menu.rows else _attack_filled(with_menu, effort, order)
     compared = audit_whole_reply(audited_house(), cases, counting(order["tell"], "comparing whole replies"))
     tests.append(msgspec.structs.replace(compared, claimed=guarantee.epsilon))
@@ -222,13 +223,14 @@ def _attack_filled(claim: Claim, effort: Effort, order: AuditSettings) -> list[A
     count = counting(order["tell"], "asking for filled gradients")
     tests = examine_filled(alone, effort, seeded(order["seed"], "audit of filled gradients"), tell=count)
     among_others = replace(claim, fill=_SOME_ROOM * claim.clip)
-    tests += _attack_menu(among_others, order, "asking for filled gradients from a menu")
+    owners = order["answers"] // _LONG_ANSWERS_PER_OWNER
+    tests += _attack_menu(among_others, owners, order, "asking for filled gradients from a menu")
     return [msgspec.structs.replace(test, name=f"filled: {test.name.removeprefix('menu: ')}") for test in tests]
 
 
-def _attack_menu(claim: Claim, order: AuditSettings, words: str) -> list[AuditResult]:
+def _attack_menu(claim: Claim, asked: int, order: AuditSettings, words: str) -> list[AuditResult]:
     """Owners whose answers cost unequal shares and are of several kinds."""
-    owners, done = max(_FEWEST_WITH_MENU, order["answers"] // _ANSWERS_PER_OWNER), 0
+    owners, done = max(_FEWEST_WITH_MENU, asked), 0
     count = counting(order["tell"], words)
 
     def advance(met: int) -> None:

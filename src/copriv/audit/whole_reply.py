@@ -99,7 +99,7 @@ def corpus() -> Iterator[Case]:
     hostile = (*studies.HOSTILE, *encoder_studies.TREES, *encoder_studies.TRAPS)
     for suffix in FORMATS:
         yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
-    asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA, *studies.FILLED)
+    asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
     for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, (*odds.SHARP[:2], odds.SIDES[0]), thorough=True)
     yield from _beside_menus(studies.WITH_MENUS, odds.SIDES, _NOT_HELD_BACK)
@@ -118,7 +118,7 @@ def corpus() -> Iterator[Case]:
         yield Case(study, suffix, _of(odds.NUMBERS, suffix))
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=0)
     yield Case(studies.PLAIN, "csv", odds.LINES[:5], place=RECORDS - 1)
-    for study, suffix in zip(asked[:-1], cycle(FORMATS), strict=False):
+    for study, suffix in zip(asked, cycle(FORMATS), strict=False):
         yield Case(study, suffix, (odds.SIDES[0], *odds.SHARP[:2]), batch_rows=7)
 
 
@@ -146,6 +146,9 @@ def _filled() -> Iterator[Case]:
     studies, odds = (*hostile_studies.FILLED, *hostile_studies.FILLED_BESIDE), odd_records
     for study, suffix in zip(studies, cycle(FORMATS), strict=False):
         yield Case(study, suffix, (*odds.ROOMS[1:], odds.SHARP[0]), odds.ROOMS[0], place=_NOT_HELD_BACK)
+    for study, suffix in zip(hostile_studies.FILLED, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds.ROOMS[2:4], odds.ROOMS[0], thorough=True)
+    yield Case(hostile_studies.FILLED[0], "parquet", odds.ROOMS[2:4], odds.ROOMS[0], batch_rows=7)
 
 
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:
