@@ -23,8 +23,9 @@ from copriv.vectors import FloatArray, Norm
 
 # So many of the public rows are told whole where their gradients leave this part of the clip.
 _WHOLE, _ROOM = 0.95, 0.5
-# How far a reading is off, as a part of the length of its rows; none is used whose entries have more noise than this.
-_DOUBT, _BLURRED = 0.02, 1.0
+# How far a reading is off, as a part of the lengths of its rows: the more the larger the change is, up to a limit.
+# None is used whose entries have more noise than this.
+_DOUBT, _MOST_DOUBT, _BLURRED = 0.02, 0.1, 1.0
 
 
 def choose_fill(public: Sample, clip: float, norm: Norm) -> float:
@@ -82,7 +83,8 @@ def read_together(
         return bought
     change = sum(one.change / one.variance for one in readings) / precise
     lengths = np.sqrt(np.maximum(np.sum(change**2 - 1 / precise, axis=1), 0.0))
-    seen = HessianObservation(np.asarray(change), np.asarray(1 / precise + _DOUBT**2 * np.outer(lengths, lengths)))
+    doubt = min(_DOUBT * (1 + float(np.linalg.norm(lengths))), _MOST_DOUBT)
+    seen = HessianObservation(np.asarray(change), np.asarray(1 / precise + doubt**2 * np.outer(lengths, lengths)))
     return seen if bought is None else _both(seen, bought)
 
 

@@ -111,26 +111,24 @@ def test_what_noise_blurs_is_left_to_what_was_bought():
     np.testing.assert_allclose(both.change, 0.45, atol=0.01)
 
 
-def costs(fill, deviation, kinds, runs=8):
+def costs(fill, deviation, runs=8):
     """ψ of trainings of strangers, filled or not, each with public rows of its own."""
     found = []
     for seed in range(runs):
         samples, public = strangers(OWNERS, 2000, 100 * seed), population(2000, seed)
-        noise = noise_model(OWNERS, deviation, squares=20 * deviation, kinds=kinds, fill=fill)
+        noise = noise_model(OWNERS, deviation, kinds=("gradient",), fill=fill)
         rule = rule_for(public, samples, noise)
         state, _ = train(rule, samples, seed)
         found.append(cost(rule.model(state), samples))
     return np.asarray(found)
 
 
-@pytest.mark.parametrize(
-    ("deviation", "kinds", "most"), [(2e-4, ("gradient",), 0.5), (5e-5, ("gradient", "second_moments"), 0.8)]
-)
-def test_filled_gradients_cost_less_where_the_hessian_differs(deviation, kinds, most):
+@pytest.mark.parametrize("deviation", [2e-4, 1e-2])
+def test_filled_gradients_cost_less_where_the_hessian_differs(deviation):
     """The same records and seeds for both; the twin's gradients are told alone."""
     fill = choose_fill(population(2000, 0), CLIP, Norm.L1)
-    filled, alone = costs(fill, deviation, kinds), costs(0.0, deviation, kinds)
-    assert np.exp(np.mean(np.log(filled / alone))) < most
+    filled, alone = costs(fill, deviation), costs(0.0, deviation)
+    assert np.exp(np.mean(np.log(filled / alone))) < 0.6
 
 
 def test_the_state_keeps_filled_answers_to_the_last_bit():
