@@ -173,7 +173,7 @@ MENUS = (
 FILLS = (
     *(
         Study(f"a fill of {value:g}", {**_FILL, ("privacy", "fill"): value})
-        for value in (math.nan, math.inf, -math.inf, -0.4, -0.0, -5e-324, 5e-324, 1e-300, 1e12, 1e13, 1e308)
+        for value in (math.nan, math.inf, -math.inf, -0.4, -0.0, -5e-324, 5e-324, 1e-300, 1e-18, 1e12, 1e13, 1e308)
     ),
     Study("a fill that is a word", {**_FILL, ("privacy", "fill"): "all"}),
     Study("a fill without a menu", {("privacy", "fill"): 0.4}),

@@ -142,6 +142,8 @@ class Commitment:
         """What the noise is calibrated for: the clipped average gradient, or moments; to be sealed at once."""
         if self.main == "moments":
             return pack_moments(records, self.norm)
+        if self.fill > 0:
+            return filled_average_gradient(self.objective.loss, records, theta, self.clip, self.norm, self.fill)
         return clipped_average_gradient(self.objective.loss, records, theta, self.clip, self.norm)
 
 

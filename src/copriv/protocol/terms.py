@@ -64,6 +64,8 @@ MENU_KINDS = ("gradient", "second_moments", "positives")
 MOST_SHARES = 20
 # Second moments of longer models fit into no message, and hardly into an owner's memory.
 MOST_SQUARED = 1_600
+# Less tells nothing, and its square leaves the range of doubles somewhere.
+_SMALLEST_FILL = 1e-18
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
@@ -349,6 +351,10 @@ def _require_texts(terms: Terms) -> None:
 
 def _require_menu(terms: Terms) -> None:
     """A menu has shares and kinds, each written in one way only; or there is none. Gradients of records are filled."""
+    if 0 < terms.fill < _SMALLEST_FILL:
+        raise BadInput(
+            f"a fill of {terms.fill:g}", remedy=f"give 0, or a number from {_SMALLEST_FILL:g}", value=terms.fill
+        )
     if terms.fill > 0 and (not terms.shares or terms.unit != "record"):
         raise BadInput(
             f"a fill of {terms.fill:g}, of {terms.unit}s and with {len(terms.shares)} shares on the menu",

@@ -137,7 +137,7 @@ def test_no_neighbours_are_further_apart_than_declared_and_some_are_as_far(delta
     assert verdict.certified == pytest.approx(1, rel=1e-5)
 
 
-@pytest.mark.parametrize("fill", [5e-324, 1e-3, 1e6, 1e12])
+@pytest.mark.parametrize("fill", [1e-18, 1e-3, 1e6, 1e12])
 def test_no_fill_changes_that(fill, generator):
     assert audit_neighbours(build_subject(claim_of(fill=fill)), generator, TRIES).passed
 
@@ -235,11 +235,11 @@ def test_a_reply_of_an_owner_that_needs_no_room_is_caught(monkeypatch, study, we
 def test_fills_out_of_range_are_refused_and_others_are_not(tmp_path, monkeypatch):
     data = tmp_path / "records.csv"
     data.write_bytes(write_table("csv", USUAL, 0))
-    answered = {"4.94066e-324", "-0", "1e-300", "1e+12", "for long rows", "in the smallest room"}
+    answered = {"-0", "1e-18", "1e+12", "for long rows", "in the smallest room"}
     for place, study in enumerate((*FILLED, *FILLED_BESIDE, *FILLS)):
         monkeypatch.setenv("COPRIV_REGISTRY", str(tmp_path / f"registry-{place}"))
         life = live(HOUSE, tmp_path / str(place), data, study.text(), errands.brief)
-        expected = study.honest or any(study.name.endswith(name) for name in answered if "-4.9" not in study.name)
+        expected = study.honest or any(study.name.endswith(name) for name in answered)
         assert life.joined == (life.replies != []) == expected, study.name
         assert life.joined or life.said[0].what.startswith("BadInput")
 
