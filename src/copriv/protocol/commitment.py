@@ -41,7 +41,7 @@ from copriv.protocol.further_questions import FurtherQuestion, further_questions
 from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
 from copriv.protocol.query_budget import Exact, QueryBudget, find_part
-from copriv.protocol.terms import Terms
+from copriv.protocol.terms import RANGES, Terms
 from copriv.vectors import FloatArray, Norm
 
 
@@ -259,7 +259,8 @@ def _gradients(terms: Terms, objective: Objective, records: int, norm: Norm) -> 
     proven = objective.gradient_bound(
         row_norm=terms.row_norm, target=terms.target_bound, parameters=terms.parameters, norm=norm
     )
-    clip = min(terms.clip, proven)
+    # A loss from outside may say that its slopes are nothing; below the least clip products leave the range of doubles.
+    clip = max(min(terms.clip, proven), RANGES["clip"][0])
     of_gradient = of_filled_gradient if terms.fill else of_average_gradient
     sensitivity = of_gradient(clip=clip, records=records, parameters=terms.parameters, norm=norm)
     return clip, sensitivity, filled_count(terms.parameters) if terms.fill else terms.parameters

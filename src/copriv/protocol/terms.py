@@ -64,8 +64,8 @@ MENU_KINDS = ("gradient", "second_moments", "positives")
 MOST_SHARES = 20
 # Second moments of longer models fit into no message, and hardly into an owner's memory.
 MOST_SQUARED = 1_600
-# Less tells nothing, and its square leaves the range of doubles somewhere.
-_SMALLEST_FILL = 1e-18
+# Of filled gradients every level is drawn and kept; and the square of a smaller fill leaves the range of doubles.
+MOST_FILLED, _SMALLEST_FILL = 200, 1e-18
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
@@ -355,10 +355,11 @@ def _require_menu(terms: Terms) -> None:
         raise BadInput(
             f"a fill of {terms.fill:g}", remedy=f"give 0, or a number from {_SMALLEST_FILL:g}", value=terms.fill
         )
-    if terms.fill > 0 and (not terms.shares or terms.unit != "record"):
+    if terms.fill > 0 and (not terms.shares or terms.unit != "record" or terms.parameters > MOST_FILLED):
         raise BadInput(
-            f"a fill of {terms.fill:g}, of {terms.unit}s and with {len(terms.shares)} shares on the menu",
-            remedy="fill gradients under a menu only, where the unit is a record",
+            f"a fill of {terms.fill:g}, of {terms.unit}s, with {len(terms.shares)} shares on the menu and models of "
+            f"{terms.parameters:,} numbers",
+            remedy=f"fill gradients of records alone, under a menu, with models of at most {MOST_FILLED} numbers",
             value=terms.fill,
         )
     if not terms.shares and not terms.kinds:
@@ -378,7 +379,7 @@ def _require_menu(terms: Terms) -> None:
             remedy=f"give the first one, two or three of {', '.join(MENU_KINDS)}, where training asks for gradients",
             value=terms.kinds,
         )
-    if (MENU_KINDS[1] in terms.kinds or terms.fill > 0) and terms.parameters > MOST_SQUARED:
+    if MENU_KINDS[1] in terms.kinds and terms.parameters > MOST_SQUARED:
         raise BadInput(
             f"second moments on the menu, of models of {terms.parameters:,} numbers",
             remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",

@@ -24,7 +24,7 @@ from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.laplace import Gaussians, told_by_owners
 from copriv.rules.reading import Reading
-from copriv.rules.room import read_together, room_at
+from copriv.rules.room import DOUBTS, read_together, room_at
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, Norm
 
@@ -38,6 +38,9 @@ _FITS, _CONTRARY = 2, 2.0
 # Noise counts if it has this part of what samples differ by. Owners differ if κ is perhaps above so many times what
 # sampling makes it, and above this part of their noise; of fewer than so many owners nobody knows.
 _COUNTS, _DIFFERENT, _SEEN, _PERHAPS, _ENOUGH = 0.1, 2.0, 0.1, 0.3, 4
+# Gradients of so many places say something of the Hessian. They contradict a reading of second moments if they are more
+# likely under a greater doubt, by this much as a logarithm.
+_PLACES, _CONTRADICTED = 2, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +81,10 @@ class _Asked:
 @lru_cache(maxsize=16)
 def inferred(setting: AdaptiveSetting, state: AdaptiveState) -> tuple[Difference, Among]:
     """What the answers so far say of the difference, and how much owners differ; a state is worked out once."""
-    reading, hessian = Reading(setting.geometry), _hessian(setting, state)
+    reading = Reading(setting.geometry)
     asked = _asked(setting, state, reading)
     among = difference_among([each.evidence for each in asked], [each.spread for each in asked])
+    hessian = _hessian(setting, state, [_pooled(setting, each, among.expected)[0] for each in asked])
     found = _read(setting, asked, among, hessian)
     better = reading.again(found)
     if better is not None:
@@ -238,12 +242,29 @@ def pooled_second_moments(setting: AdaptiveSetting, told: Sequence[Told]) -> Poo
     return PooledMoments(moments, float(weights**2 @ noise), _aside(setting, owners, weights, among))
 
 
-def _hessian(setting: AdaptiveSetting, state: AdaptiveState) -> HessianObservation | None:
-    """What second moments tell of the Hessian: those that were asked for, and those in the room of gradients."""
+def _hessian(
+    setting: AdaptiveSetting, state: AdaptiveState, observations: list[Observation]
+) -> HessianObservation | None:
+    """What second moments tell of the Hessian: those that were asked for, and those in the room of gradients.
+
+    The latter are doubted as little as the gradients allow.
+    """
     bought = _bought(setting, state)
     if not setting.noise.fill:
         return bought
-    return read_together([_seen(setting, group) for group in _by_place(setting, state)], bought)
+    readings = [_seen(setting, group) for group in _by_place(setting, state)]
+    each = [read_together(readings, bought, doubt) for doubt in DOUBTS]
+    if each[0] is None or len(observations) < _PLACES:
+        return each[0]
+    likely = [_likely(setting, observations, hessian) for hessian in each]
+    return next(one for one, chance in zip(each, likely, strict=True) if chance > max(likely) - _CONTRADICTED)
+
+
+def _likely(setting: AdaptiveSetting, observations: list[Observation], hessian: HessianObservation | None) -> float:
+    """The logarithm of how likely gradients are, given what second moments tell."""
+    records = float(sum(setting.records))
+    before, after = (infer(setting.geometry, records, told, hessian, setting.expected) for told in ([], observations))
+    return after.evidence - before.evidence
 
 
 def _seen(setting: AdaptiveSetting, group: tuple[Told, ...]) -> HessianObservation:

@@ -85,6 +85,7 @@ class Difference:
         hessian: the expected I + Δ, with what is known of its eigenvalues cut off at 0.
         scales: what each β comes to.
         observations: the answers.
+        evidence: the logarithm of how likely answers and second moments are together, up to a constant.
     """
 
     chances: FloatArray
@@ -93,6 +94,7 @@ class Difference:
     hessian: FloatArray
     scales: tuple[Scales, ...]
     observations: tuple[Observation, ...]
+    evidence: float
 
     @property
     def alpha(self) -> float:
@@ -157,13 +159,14 @@ def infer(
     sampling = 1 / geometry.public.records + 1 / records
     seen = tuple(observations)
     scales = tuple(_at_scale(geometry, sampling, beta, seen, hessian) for beta in BETAS)
+    likelihood = expected + np.stack([scale.likelihood for scale in scales], axis=1)
+    weights = np.exp(likelihood - likelihood.max())
+    evidence = float(likelihood.max() + math.log(weights.sum()))
     if chances is None:
-        likelihood = expected + np.stack([scale.likelihood for scale in scales], axis=1)
-        chances = np.exp(likelihood - likelihood.max())
-        chances /= chances.sum()
+        chances = weights / weights.sum()
     intercept, change = _means(geometry, sampling, chances, scales, seen)
     hessian_mean = _cut_off(geometry, chances, scales, seen, change)
-    return Difference(chances, intercept, change, hessian_mean, scales, seen)
+    return Difference(chances, intercept, change, hessian_mean, scales, seen, evidence)
 
 
 def _at_scale(

@@ -4,7 +4,8 @@ A record tells (w/fill)·xxᵀ with a weight that room allows (`losses.filled`),
 Public rows at the same model are seen in part, too: with S what is seen of theirs and M all of it, the second moments
 of the owners' records are read as R Ŝ Rᵀ with R = M^½ S^(−½), which is right where the part that is seen is the same.
 Rows that are long, or that the model fits badly, have little room: where owners' records have more of these, their
-Hessian is larger than it is read. It is doubted in proportion to how far each direction is from the public one.
+Hessian is larger than it is read. It is doubted in proportion to how far each direction is from the public one, and the
+less the better gradients of several places agree with it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ import numpy as np
 
 from copriv.losses.filled import second_moment_lengths, seen_second_moments
 from copriv.losses.sample import Sample
+from copriv.protocol.terms import RANGES
 from copriv.rules.difference import HessianObservation
 from copriv.rules.geometry import PublicGeometry, lifted_noise
 from copriv.vectors import FloatArray, Norm
 
 # So many of the public rows are told whole where their gradients leave this part of the clip.
 _WHOLE, _ROOM = 0.95, 0.5
-# How far a reading is off, as a part of the lengths of its rows: the more the larger the change is, up to a limit.
-# None is used whose entries have more noise than this.
-_DOUBT, _MOST_DOUBT, _BLURRED = 0.02, 0.1, 1.0
+# How far a reading may be off, as a part of the lengths of its rows. None is used with more noise in its entries.
+DOUBTS = (0.02, 0.1, 0.5, 2.5)
+_BLURRED = 1.0
 
 
 def choose_fill(public: Sample, clip: float, norm: Norm) -> float:
@@ -36,7 +38,7 @@ def choose_fill(public: Sample, clip: float, norm: Norm) -> float:
     if public.people is not None:
         return 0.0
     size = float(np.quantile(second_moment_lengths(public, norm), _WHOLE))
-    return float(f"{_ROOM * clip / size:.3g}") if size > 0 else 0.0
+    return min(float(f"{_ROOM * clip / size:.3g}"), RANGES["fill"][1]) if size > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,16 +77,16 @@ def _room_at(geometry: PublicGeometry, theta: bytes, fill: float) -> Room:
 
 
 def read_together(
-    readings: Sequence[HessianObservation], bought: HessianObservation | None
+    readings: Sequence[HessianObservation], bought: HessianObservation | None, doubt: float
 ) -> HessianObservation | None:
-    """What was seen at all places, with its doubt, and what was bought; by precision. None if there is nothing."""
+    """What was seen at all places, with a doubt, and what was bought; by precision. None if there is nothing."""
     precise = sum(1 / one.variance for one in readings)
     if not readings or float(np.mean(1 / precise)) > _BLURRED:
         return bought
     change = sum(one.change / one.variance for one in readings) / precise
     lengths = np.sqrt(np.maximum(np.sum(change**2 - 1 / precise, axis=1), 0.0))
-    doubt = min(_DOUBT * (1 + float(np.linalg.norm(lengths))), _MOST_DOUBT)
-    seen = HessianObservation(np.asarray(change), np.asarray(1 / precise + doubt**2 * np.outer(lengths, lengths)))
+    variance = 1 / precise + doubt**2 * np.outer(lengths, lengths)
+    seen = HessianObservation(np.asarray(change), np.asarray(variance))
     return seen if bought is None else _both(seen, bought)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from copriv.losses.moments import moment_count, positive_share
+from copriv.losses.objective import Objective
 from copriv.losses.people import Whose
 from copriv.losses.sample import Sample
 from copriv.privacy.guarantee import Guarantee
@@ -112,3 +113,11 @@ def test_positives_of_people_are_bounded_by_a_person(weigh):
     for theta in (np.zeros(4), np.ones(4)):
         assert part.exact(people, theta).tolist() == positive_share(people).tolist()
     assert part.exact(people, np.zeros(4)).tolist() != part.exact(rows, np.zeros(4)).tolist()
+
+
+def test_a_loss_that_says_its_slopes_are_nothing_has_no_shorter_clip_than_terms_allow(monkeypatch):
+    """Products with a clip of 1e-160 would leave the range of doubles; the proof of the sensitivity starts at 1e-9."""
+    monkeypatch.setattr(Objective, "gradient_bound", lambda *_args, **_kwargs: 1e-160)
+    commitment = make_commitment(plain_terms(), Guarantee.of(1), records=100, answers=2)
+    assert commitment.clip == 1e-9
+    assert commitment.sensitivity.value >= 2e-11

@@ -16,7 +16,7 @@ from copriv.protocol.commitment import expect_noise, make_commitment
 from copriv.protocol.messages import Answer
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
-from copriv.protocol.terms import MENU_KINDS, MOST_SQUARED
+from copriv.protocol.terms import MENU_KINDS, MOST_FILLED
 from copriv.protocol.wire import encode, largest_reply
 
 MENU = {"shares": (15, 20, 65), "kinds": MENU_KINDS[:2]}
@@ -49,16 +49,16 @@ def test_a_fill_out_of_its_range_is_refused(fill):
 @pytest.mark.parametrize("without", [{"shares": (), "kinds": ()}, PERSON])
 def test_gradients_are_filled_under_a_menu_and_where_a_record_is_a_row(without):
     assert plain_terms(**MENU, fill=0.1).fill == 0.1
-    with pytest.raises(BadInput, match="fill gradients under a menu only"):
+    with pytest.raises(BadInput, match="fill gradients of records alone, under a menu"):
         plain_terms(**(MENU | {"fill": 0.1} | without))
 
 
-def test_models_whose_second_moments_fit_into_no_message_are_not_filled():
+def test_long_models_are_not_filled():
     alone = {"shares": (10,), "kinds": MENU_KINDS[:1]}
-    assert plain_terms(**alone, parameters=MOST_SQUARED, fill=0.1).parameters == MOST_SQUARED
-    assert plain_terms(**alone, parameters=MOST_SQUARED + 1).fill == 0
-    with pytest.raises(BadInput, match="second moments"):
-        plain_terms(**alone, parameters=MOST_SQUARED + 1, fill=0.1)
+    assert plain_terms(**alone, parameters=MOST_FILLED, fill=0.1).parameters == MOST_FILLED
+    assert plain_terms(**alone, parameters=MOST_FILLED + 1).fill == 0
+    with pytest.raises(BadInput, match="models of at most 200 numbers"):
+        plain_terms(**alone, parameters=MOST_FILLED + 1, fill=0.1)
 
 
 def test_an_answer_fits_into_a_message():

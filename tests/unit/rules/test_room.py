@@ -3,6 +3,8 @@
 Seeds are fixed, so nothing here fails by chance.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.shifted import (
@@ -10,6 +12,7 @@ from tests.shifted import (
     MIXED,
     OBJECTIVE,
     P,
+    answer_to,
     cost,
     labelled,
     noise_model,
@@ -22,11 +25,13 @@ from tests.shifted import (
 
 from copriv.losses.filled import seen_second_moments
 from copriv.losses.sample import Sample
-from copriv.rules.adaptive_inference import inferred
+from copriv.rules.adaptive_inference import _asked, _hessian, _pooled, inferred
 from copriv.rules.difference import HessianObservation
 from copriv.rules.geometry import PublicGeometry
+from copriv.rules.reading import Reading
 from copriv.rules.relabelled import relabelled
 from copriv.rules.room import choose_fill, read_together, room_at
+from copriv.rules.rule import Ask
 from copriv.vectors import Norm
 
 OWNERS = 6
@@ -94,20 +99,21 @@ def observation(change, variance):
 
 
 def test_readings_of_several_places_are_weighed_by_precision_and_doubted():
-    both = read_together([observation(0.0, 0.01), observation(0.3, 0.02)], None)
+    both = read_together([observation(0.0, 0.01), observation(0.3, 0.02)], None, 0.02)
     np.testing.assert_allclose(both.change, 0.1)
     assert np.all(both.variance > 1 / 150)
     assert np.all(both.variance < 1.1 / 150)
-    larger = read_together([observation(4.0, 0.01), observation(4.3, 0.02)], None)
+    larger = read_together([observation(4.0, 0.01), observation(4.3, 0.02)], None, 0.02)
     assert np.all(larger.variance > both.variance)
+    assert np.all(read_together([observation(4.0, 0.01)], None, 0.1).variance > larger.variance)
 
 
 def test_what_noise_blurs_is_left_to_what_was_bought():
     bought = observation(0.5, 0.1)
-    assert read_together([observation(9.0, 5.0)], bought) is bought
-    assert read_together([observation(9.0, 5.0)], None) is None
-    assert read_together([], bought) is bought
-    both = read_together([observation(0.4, 0.1)], bought)
+    assert read_together([observation(9.0, 5.0)], bought, 0.02) is bought
+    assert read_together([observation(9.0, 5.0)], None, 0.02) is None
+    assert read_together([], bought, 0.02) is bought
+    both = read_together([observation(0.4, 0.1)], bought, 0.02)
     np.testing.assert_allclose(both.change, 0.45, atol=0.01)
 
 
@@ -123,12 +129,48 @@ def costs(fill, deviation, runs=8):
     return np.asarray(found)
 
 
-@pytest.mark.parametrize("deviation", [2e-4, 1e-2])
+@pytest.mark.parametrize("deviation", [5e-5, 3e-2])
 def test_filled_gradients_cost_less_where_the_hessian_differs(deviation):
     """The same records and seeds for both; the twin's gradients are told alone."""
     fill = choose_fill(population(2000, 0), CLIP, Norm.L1)
     filled, alone = costs(fill, deviation), costs(0.0, deviation)
     assert np.exp(np.mean(np.log(filled / alone))) < 0.6
+
+
+def doubted(state_of, fill, factor):
+    """The variance of the reading that counts, of second moments that are told `factor` times too large."""
+    samples, public = strangers(OWNERS, 2000), population(2000, 0)
+    rule = rule_for(public, samples, noise_model(OWNERS, 1e-5, kinds=("gradient",), fill=fill))
+    state = state_of(rule, samples)
+    told = tuple(replace(one, values=np.append(one.values[:P], factor * one.values[P:])) for one in state.told)
+    state = replace(state, told=told)
+    pooled = [
+        _pooled(rule.setting, each, 0.0)[0] for each in _asked(rule.setting, state, Reading(rule.setting.geometry))
+    ]
+    return _hessian(rule.setting, state, pooled).variance
+
+
+def test_gradients_of_several_places_that_contradict_a_reading_raise_its_doubt():
+    """Of one place they say nothing of the Hessian; of two, they agree better with the truth than with ten times it."""
+    fill = choose_fill(population(2000, 0), CLIP, Norm.L1)
+
+    def at(places):
+        def state_of(rule, samples):
+            state, generator = rule.begin(), np.random.default_rng(0)
+            for theta in places(rule):
+                for owner, sample in enumerate(samples):
+                    ask = Ask(theta, "gradient", 20)
+                    state = rule.learn(state, owner, answer_to(sample, ask, rule, owner, generator), ask)
+            return state
+
+        return state_of
+
+    one, two = (
+        at(lambda rule: [rule.setting.geometry.start]),
+        at(lambda rule: [rule.setting.geometry.start, rule.setting.geometry.start + 0.2]),
+    )
+    assert np.mean(doubted(two, fill, 10.0)) > 20 * np.mean(doubted(one, fill, 10.0))
+    assert np.mean(doubted(two, fill, 10.0)) > 20 * np.mean(doubted(two, fill, 1.0))
 
 
 def test_the_state_keeps_filled_answers_to_the_last_bit():
