@@ -142,11 +142,16 @@ def _pooled(setting: AdaptiveSetting, asked: _Asked, among: float) -> tuple[Obse
     geometry, theta, evidence = setting.geometry, asked.told[0].ask.theta, asked.evidence
     own = float(asked.spread.mean()) * (1 / evidence.records + among)
     weights = pooling_weights(evidence.records, own, evidence.variances.mean(axis=1))
-    tails = 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
+    tails = _tails(geometry, weights)
     variance = tails * (weights**2 @ evidence.variances) + asked.doubt
     aside = _aside(setting, [told.owner for told in asked.told], weights, among)
     raw = np.full(geometry.parameters, tails * float(weights**2 @ asked.noise**2))
     return Observation(geometry.place(theta), weights @ evidence.deviations, np.diag(variance), aside), raw
+
+
+def _tails(geometry: PublicGeometry, weights: FloatArray) -> float:
+    """By how much the variance of Laplace noise of few owners counts more than that of Gaussian noise."""
+    return 1 + _TAILS * float(np.sum(weights**4) / np.sum(weights**2) ** 2) if geometry.norm is Norm.L1 else 1.0
 
 
 def _fitted(
@@ -277,7 +282,8 @@ def _seen(setting: AdaptiveSetting, group: tuple[Told, ...]) -> HessianObservati
     weights = pooling_weights(records, scale / records, variances)
     packed = weights @ np.stack([one.values[p:] for one in group]) / noise.fill
     aside = _aside(setting, owners, weights, 0.0)
-    variance = room.noise(float(weights**2 @ variances)) + float(aside @ aside) * geometry.unevenness
+    loud = _tails(geometry, weights) * float(weights**2 @ variances)
+    variance = room.noise(loud) + float(aside @ aside) * geometry.unevenness
     return HessianObservation(room.change(unpack_second_moments(packed, p, geometry.norm)), variance)
 
 

@@ -23,7 +23,7 @@ from copriv.errors import BadInput
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient
 from copriv.rules import adaptive_questions, difference, tilted
-from copriv.rules.adaptive_inference import _aside, _hessian, inferred
+from copriv.rules.adaptive_inference import _aside, _bought, inferred
 from copriv.rules.adaptive_newton import SHARES
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.adaptive_state import AdaptiveState, Question, Told, settled
@@ -342,7 +342,7 @@ def test_owners_whose_second_moments_differ_say_less_of_all_of_them(public):
         ask = Ask(np.zeros(P), "second_moments", 50)
         for owner, sample in enumerate(samples):
             state = rule.learn(state, owner, answer_to(sample, ask, rule, owner, generator), ask)
-        return float(_hessian(rule.setting, state).variance.mean())
+        return float(_bought(rule.setting, state).variance.mean())
 
     same, other = variance(alike(4, seed=400)), variance([*alike(2, seed=400), *strangers(2)])
     assert other > 5 * same
