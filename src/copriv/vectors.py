@@ -14,6 +14,9 @@ from numba import get_num_threads, njit
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
+# The rows of a matrix, as files hold it.
+Axes: TypeAlias = tuple[tuple[float, ...], ...]
+
 # Threads of compiled passes sleep while they wait. Otherwise they spin, and where two processes share the cores a pass
 # takes ten times as long. OpenMP reads this when its threads start, in the next line; a user's own setting stays.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

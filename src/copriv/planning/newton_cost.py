@@ -13,6 +13,7 @@ from copriv.losses.logistic import LogisticLoss
 from copriv.losses.optimum import minimise
 from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, MOST_PARAMETERS, SHARES, AdaptiveNewton
 from copriv.rules.adaptive_questions import MOST_ANSWERS
+from copriv.rules.axes import choose_axes
 from copriv.rules.difference import chances_of_shifts
 from copriv.rules.newton import NewtonRule
 from copriv.rules.room import choose_fill
@@ -38,7 +39,8 @@ def newton_prediction(
 
 def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> NewtonPrediction:
     """The clip that the public rows recommend under a menu, and ψ if there is no shift."""
-    ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start)
+    axes = choose_axes(scene.public, scene.objective, protection.norm, start)
+    ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start, axes=axes)
     units = _units(scene, protection, 1)
     clip = ahead.best_clip(scene.records, units, chances_of_shifts(), laplace=protection.norm is Norm.L1)
     known = ahead.at(clip) or ahead
@@ -76,6 +78,7 @@ def _costs(
 def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: NewtonPrediction) -> AdaptiveNewton:
     """Public Newton with a menu, at the clip of a plan."""
     squares = _stds(scene, protection.second_moments)
+    axes = choose_axes(scene.public, scene.objective, protection.norm, start)
     labels = isinstance(scene.objective.loss, LogisticLoss)
     positives = _stds(scene, protection.positives) if labels and squares else ()
     noise = NoiseModel(
@@ -87,7 +90,8 @@ def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: New
         kinds=KINDS_OF_LABELS if positives else KINDS if squares else KINDS[:1],
         second_moments_std=squares,
         positives_std=positives,
-        fill=choose_fill(scene.public, plan.clip, protection.norm),
+        fill=choose_fill(scene.public if axes is None else scene.public.along(axes), plan.clip, protection.norm),
+        axes=() if axes is None else tuple(map(tuple, axes.tolist())),
     )
     return AdaptiveNewton.of(scene.public, scene.objective, records=scene.records, noise=noise, start=start)
 

@@ -24,7 +24,7 @@ from copriv.rules.foretold import foretold
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.laplace import Gaussians, told_by_owners
 from copriv.rules.reading import Reading
-from copriv.rules.room import DOUBTS, read_together, room_at
+from copriv.rules.room import DOUBTS, agreement, read_together, room_at
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import FloatArray, Norm
 
@@ -114,7 +114,7 @@ def _read(
 
 def _contradict(geometry: PublicGeometry, pooled: list[tuple[Observation, FloatArray]], expected: Gaussians) -> bool:
     """Whether answers at some place are not what the others foretell: then the model is wrong, not the noise."""
-    told = np.stack([one.deviation for one, _ in pooled]) @ geometry.unwhiten
+    told = np.stack([one.deviation for one, _ in pooled]) @ geometry.unheard
     squares = (told - expected.means) ** 2 / (expected.variances + np.stack([noise for _, noise in pooled]))
     return float(squares.mean(axis=1).max()) > _CONTRARY
 
@@ -160,15 +160,15 @@ def _fitted(
     """The same with every answer's Laplace noise fitted to what is expected of it (`rules.laplace`)."""
     geometry, theta, evidence = setting.geometry, asked.told[0].ask.theta, asked.evidence
     spread = geometry.spread + np.diag(asked.spread - np.diag(geometry.spread))
-    varies = np.sum(geometry.unwhiten * (spread @ geometry.unwhiten), axis=0)
+    varies = np.sum(geometry.unheard * (spread @ geometry.unheard), axis=0)
     own = varies * (1 / evidence.records + among)[:, None]
     scales = asked.noise[:, None] / math.sqrt(2)
-    told = told_by_owners(evidence.deviations @ geometry.unwhiten, scales, own, expected)
+    told = told_by_owners(evidence.deviations @ geometry.unheard, scales, own, expected)
     weights = pooling_weights(evidence.records[:, None], own, told.variances)
     noise = np.sum(weights**2 * told.variances, axis=0)
-    whole = geometry.whiten.T @ (noise[:, None] * geometry.whiten) + np.diag(asked.doubt)
+    whole = geometry.heard.T @ (noise[:, None] * geometry.heard) + np.diag(asked.doubt)
     aside = _aside(setting, [told.owner for told in asked.told], weights.mean(axis=1), among)
-    deviation = np.sum(weights * told.means, axis=0) @ geometry.whiten
+    deviation = np.sum(weights * told.means, axis=0) @ geometry.heard
     return Observation(geometry.place(theta), deviation, whole, aside), noise
 
 
@@ -261,7 +261,10 @@ def _hessian(
     each = [read_together(readings, bought, doubt) for doubt in DOUBTS]
     if each[0] is None or len(observations) < _PLACES:
         return each[0]
-    likely = [_likely(setting, observations, hessian) for hessian in each]
+    likely = [
+        _likely(setting, observations, hessian) + agreement(readings, bought, doubt)
+        for hessian, doubt in zip(each, DOUBTS, strict=True)
+    ]
     return next(one for one, chance in zip(each, likely, strict=True) if chance > max(likely) - _CONTRADICTED)
 
 

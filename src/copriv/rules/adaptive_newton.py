@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
@@ -28,7 +30,7 @@ from copriv.rules.relabelled import relabelled
 from copriv.rules.rule import Ask, AskedKind
 from copriv.rules.setting import NoiseModel
 from copriv.rules.transported import moved
-from copriv.vectors import FloatArray, Norm, read_only
+from copriv.vectors import Axes, FloatArray, Norm, read_only
 
 # What the menu of a planned study has.
 SHARES = tuple(range(5, 101, 5))
@@ -63,13 +65,19 @@ class AdaptiveNewton:
                 remedy="give one of each for every owner, and a menu",
                 value=(len(records), len(noise.noise_std)),
             )
-        geometry = PublicGeometry.of(public, objective, noise.clip, noise.norm, start)
+        axes = np.asarray(noise.axes) if noise.axes else None
+        geometry = PublicGeometry.of(public, objective, noise.clip, noise.norm, start, axes)
         return cls(AdaptiveSetting(geometry, tuple(records), noise, prior()))
 
     @property
     def fill(self) -> float:
         """How gradients are filled with second moments."""
         return self.setting.noise.fill
+
+    @property
+    def axes(self) -> Axes:
+        """Along which gradients are told."""
+        return self.setting.noise.axes
 
     def begin(self) -> AdaptiveState:
         """No answers."""

@@ -29,9 +29,9 @@ def foretold(found: Difference, geometry: PublicGeometry, noise: Sequence[FloatA
             continue
         inverse = np.linalg.inv(scale.covariance[likely]).reshape(-1, len(seen), p, len(seen), p)
         blocks = np.stack([inverse[:, place, :, place] for place in range(len(seen))], axis=1)
-        precision = np.einsum("ri,akij,rj->akr", geometry.whiten, blocks, geometry.whiten)
-        weights = scale.weights[likely].reshape(-1, len(seen), p) @ geometry.whiten.T
-        told = np.stack([one.deviation for one in seen]) @ geometry.unwhiten
+        precision = np.einsum("ri,akij,rj->akr", geometry.heard, blocks, geometry.heard)
+        weights = scale.weights[likely].reshape(-1, len(seen), p) @ geometry.heard.T
+        told = np.stack([one.deviation for one in seen]) @ geometry.unheard
         means = told - weights / precision
         variances = np.maximum(1 / precision - np.stack(noise), _LEAST / precision)
         mean += np.einsum("a,akr->kr", chances[likely], means)

@@ -4,6 +4,9 @@ With A the Hessian of the public fitness at the public model θ_0 and W = A^(−
 gradient is Wᵀg. There the public gradient at u is u itself (for the squared loss), isotropic noise of variance v has
 the variance v/λ_j in coordinate j (λ_j are the eigenvalues of A), and what one record adds to the Hessian is about as
 large in all entries. What private records differ by is measured in these units (`rules.difference`).
+
+Owners may tell gradients along other axes (`rules.axes`): Tg instead of g, clipped and with isotropic noise there. Then
+W = Tᵀ(TATᵀ)^(−½), which is another root of A⁻¹, and λ_j are the eigenvalues of TATᵀ.
 """
 
 from __future__ import annotations
@@ -38,6 +41,10 @@ class PublicGeometry:
         values: λ_j.
         whiten: W, from a place to a model's difference from θ_0; its transpose takes gradients.
         unwhiten: W⁻¹.
+        axes: T, along which owners tell gradients.
+        turned: the public rows along these axes.
+        heard: takes gradients as owners tell them, one a row, to those of these coordinates.
+        unheard: the way back.
         spread: covariance of one record's clipped gradient.
         restoring: from a deviation of clipped gradients to one of full gradients, if populations are the same.
         clipping_bias: what the clip takes from the public rows' average gradient at θ_0.
@@ -55,6 +62,10 @@ class PublicGeometry:
     values: FloatArray
     whiten: FloatArray
     unwhiten: FloatArray
+    axes: FloatArray
+    turned: Sample
+    heard: FloatArray
+    unheard: FloatArray
     spread: FloatArray
     restoring: FloatArray
     clipping_bias: FloatArray
@@ -64,33 +75,40 @@ class PublicGeometry:
 
     @classmethod
     def of(
-        cls, public: Sample, objective: Objective, clip: float, norm: Norm, start: FloatArray | None = None
+        cls,
+        public: Sample,
+        objective: Objective,
+        clip: float,
+        norm: Norm,
+        start: FloatArray | None = None,
+        axes: FloatArray | None = None,
     ) -> PublicGeometry:
         """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
-        curvature = objective.curvature(public, theta)
-        values, basis = _eigen(curvature)
-        whiten = basis / np.sqrt(values)
-        full, clipped, spared = clipped_gradients(public, objective, (theta, curvature), clip, norm)
-        within = whiten.T @ covariance(clipped, clipped) @ whiten
-        across = whiten.T @ covariance(full, clipped) @ whiten
+        turned = public if axes is None else public.along(axes)
+        axes = np.eye(theta.size) if axes is None else axes
+        curvature, away = objective.curvature(public, theta), np.linalg.inv(axes).T
+        there = axes @ curvature @ axes.T
+        values, basis = _eigen(there)
+        heard, unheard = basis / np.sqrt(values), (basis * np.sqrt(values)).T
+        whiten = axes.T @ heard
+        full, clipped, spared = clipped_gradients(turned, objective, (away @ theta, there), clip, norm)
+        within = heard.T @ covariance(clipped, clipped) @ heard
+        across = heard.T @ covariance(full, clipped) @ heard
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
         second = public.weighted @ public.columns.T / public.records
-        lift = lift_of(objective, whiten, (values, basis), second)
-        arrays = (
-            theta,
-            curvature,
-            values,
-            whiten,
-            (basis * np.sqrt(values)).T,
+        coordinates = theta, curvature, values, whiten, unheard @ away, axes
+        moments = (
+            heard,
+            unheard,
             within + ridge,
             np.linalg.solve(within + ridge, across.T).T,
-            whiten.T @ (full - clipped).mean(axis=1),
+            heard.T @ (full - clipped).mean(axis=1),
             _unevenness(public, whiten.T @ public.columns, spared),
             second,
-            lift,
+            lift_of(objective, whiten, _eigen(curvature), second),
         )
-        return cls(public, objective, clip, norm, *map(read_only, arrays))
+        return cls(public, objective, clip, norm, *map(read_only, coordinates), turned, *map(read_only, moments))
 
     @property
     def parameters(self) -> int:
@@ -107,8 +125,12 @@ class PublicGeometry:
 
     def deviations(self, theta: FloatArray, answers: FloatArray) -> FloatArray:
         """By how much clipped average gradients at θ, one a row, differ from the public rows' own."""
-        public = clipped_average_gradient(self.objective.loss, self.public, theta, self.clip, self.norm)
-        return np.asarray((answers - public) @ self.whiten)
+        return np.asarray((answers - self.told_by(self.turned, theta)) @ self.heard)
+
+    def told_by(self, turned: Sample, theta: FloatArray) -> FloatArray:
+        """The clipped average gradient of rows along the axes, as an owner would tell it without noise."""
+        there = np.linalg.solve(self.axes.T, theta)
+        return clipped_average_gradient(self.objective.loss, turned, there, self.clip, self.norm)
 
     def clipping_doubt(self, theta: FloatArray) -> FloatArray:
         """By how much more the clip takes from the public gradient at θ than at the public model.
@@ -119,9 +141,8 @@ class PublicGeometry:
 
     def taken(self, theta: FloatArray) -> FloatArray:
         """What the clip takes from the public rows' average gradient at θ."""
-        loss = self.objective.loss
-        clipped = clipped_average_gradient(loss, self.public, theta, self.clip, self.norm)
-        return np.asarray(self.whiten.T @ (average_gradient(loss, self.public, theta) - clipped))
+        full = average_gradient(self.objective.loss, self.public, theta)
+        return np.asarray(self.heard.T @ (self.axes @ full - self.told_by(self.turned, theta)))
 
     def hessian_change(self, second_moments: FloatArray) -> FloatArray:
         """By how much the Hessian differs from the public one where second moments are these."""

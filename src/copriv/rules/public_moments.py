@@ -91,7 +91,7 @@ class PublicGradients:
         gradients: ∇ℓ of every record (parameters × records).
         lengths: how long they are.
         curvatures: ℓ″ of every row.
-        ridge: 2λ, which A has in every direction.
+        ridge: what the regularizer adds to A.
         spread: Σ_gg.
         strays: (ℓ″)² xᵀA⁻¹Σ_gg A⁻¹x of every row: how far its slope strays if the model does as samples do.
         strayed: V, the mean of that times xxᵀ.
@@ -104,22 +104,34 @@ class PublicGradients:
     gradients: FloatArray
     lengths: FloatArray
     curvatures: FloatArray
-    ridge: float
+    ridge: FloatArray
     spread: FloatArray
     strays: FloatArray
     strayed: FloatArray
 
     @classmethod
-    def of(cls, public: Sample, objective: Objective, norm: Norm, start: FloatArray | None = None) -> PublicGradients:
-        """From public rows; `start` saves the search for the public model if it is known."""
+    def of(
+        cls,
+        public: Sample,
+        objective: Objective,
+        norm: Norm,
+        start: FloatArray | None = None,
+        axes: FloatArray | None = None,
+    ) -> PublicGradients:
+        """From public rows; `start` saves the search for the public model if it is known.
+
+        Along other axes (`rules.axes`) all but the model is in their coordinates, as if rows had been turned.
+        """
         theta = minimise(objective, public) if start is None else objective.project(start)
-        curvature = objective.curvature(public, theta)
-        inverse = _symmetric(np.asarray(np.linalg.inv(curvature), dtype=np.float64))
+        curvature, ridge = objective.curvature(public, theta), 2 * objective.regularization * np.eye(theta.size)
         slopes = left_out_slopes(objective, public, theta, curvature)
+        curvatures = record_curvatures(objective.loss, public, theta)
+        if axes is not None:
+            public, curvature, ridge = public.along(axes), axes @ curvature @ axes.T, axes @ ridge @ axes.T
+        inverse = _symmetric(np.asarray(np.linalg.inv(curvature), dtype=np.float64))
         gradients = public.by_record(public.columns * slopes)
         mean = gradients.mean(axis=1)
         spread = gradients @ gradients.T / public.records - np.outer(mean, mean)
-        curvatures = record_curvatures(objective.loss, public, theta)
         strays = curvatures**2 * quadratic_forms(inverse @ spread @ inverse, public.columns)
         return cls(
             public=public,
@@ -129,7 +141,7 @@ class PublicGradients:
             gradients=gradients,
             lengths=gradient_lengths(public, slopes, norm),
             curvatures=curvatures,
-            ridge=2 * objective.regularization,
+            ridge=ridge,
             spread=spread,
             strays=strays,
             strayed=weighted_outer(public.columns, public.weights * strays) / public.records,
@@ -178,7 +190,7 @@ class PublicGradients:
 
     def _blunting(self, hidden: FloatArray) -> float:
         """½ tr A⁻¹LΣ_ggLᵀ with L = (A − A_s)A⁻¹: what is lost of a difference d is (A − A_s)A⁻¹d."""
-        lost = (hidden + self.ridge * np.eye(self.start.size)) @ self.inverse
+        lost = (hidden + self.ridge) @ self.inverse
         return max(float(np.sum((self.inverse @ lost) * (lost @ self.spread))) / 2, 0.0)
 
 

@@ -20,7 +20,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, logit
 
-from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting, pooling_weights, visible
 from copriv.rules.adaptive_state import AdaptiveState, Told
@@ -98,7 +97,7 @@ def _relabelled(setting: AdaptiveSetting, told: tuple[Told, ...]) -> AdaptiveSet
     part = _RARER if abs(wanted - 0.5) > abs(now - 0.5) else 1.0
     chances = expit(margins), expit(margins + part * _log_odds(margins, wanted))
     rows = Sample(public.columns, freeze(flip(public.targets, *chances)))
-    there = PublicGeometry.of(rows, geometry.objective, geometry.clip, geometry.norm)
+    there = PublicGeometry.of(rows, geometry.objective, geometry.clip, geometry.norm, axes=geometry.axes)
     known = _distance(geometry, rows)
     return replace(setting, geometry=there, expected=prior(least=known), known=known)
 
@@ -159,8 +158,6 @@ def flip(labels: FloatArray, before: FloatArray, after: FloatArray) -> FloatArra
 
 def _distance(geometry: PublicGeometry, rows: Sample) -> float:
     """How large a shift the other labels are, as α: what they change the gradient at the public model by."""
-    change = geometry.deviations(
-        geometry.start,
-        clipped_average_gradient(geometry.objective.loss, rows, geometry.start, geometry.clip, geometry.norm)[None],
-    )[0]
+    told = geometry.told_by(rows.along(geometry.axes), geometry.start)
+    change = geometry.deviations(geometry.start, told[None])[0]
     return float(change @ np.linalg.solve(geometry.spread, change) / change.size)

@@ -72,22 +72,39 @@ def room_at(geometry: PublicGeometry, theta: FloatArray, fill: float) -> Room:
 @lru_cache(maxsize=64)
 def _room_at(geometry: PublicGeometry, theta: bytes, fill: float) -> Room:
     objective, place = geometry.objective, np.frombuffer(theta)
-    seen = seen_second_moments(objective.loss, geometry.public, place, (geometry.clip, fill), geometry.norm)
-    return Room(seen, geometry.lift_of(seen), geometry.norm)
+    there, back = np.linalg.solve(geometry.axes.T, place), np.linalg.inv(geometry.axes)
+    seen = seen_second_moments(objective.loss, geometry.turned, there, (geometry.clip, fill), geometry.norm)
+    return Room(seen, geometry.lift_of(back @ seen @ back.T) @ back, geometry.norm)
 
 
 def read_together(
     readings: Sequence[HessianObservation], bought: HessianObservation | None, doubt: float
 ) -> HessianObservation | None:
     """What was seen at all places, with a doubt, and what was bought; by precision. None if there is nothing."""
+    seen = _seen(readings, doubt)
+    if seen is None or bought is None:
+        return bought if seen is None else seen
+    return _both(seen, bought)
+
+
+def agreement(readings: Sequence[HessianObservation], bought: HessianObservation | None, doubt: float) -> float:
+    """The logarithm of how likely what was bought is, given what was seen with a doubt; 0 if there is only one."""
+    seen = _seen(readings, doubt)
+    if seen is None or bought is None:
+        return 0.0
+    variance = seen.variance + bought.variance
+    upper = np.triu_indices(variance.shape[0])
+    return -0.5 * float(np.sum((np.log(variance) + (seen.change - bought.change) ** 2 / variance)[upper]))
+
+
+def _seen(readings: Sequence[HessianObservation], doubt: float) -> HessianObservation | None:
     precise = sum(1 / one.variance for one in readings)
     if not readings or float(np.mean(1 / precise)) > _BLURRED:
-        return bought
+        return None
     change = sum(one.change / one.variance for one in readings) / precise
     lengths = np.sqrt(np.maximum(np.sum(change**2 - 1 / precise, axis=1), 0.0))
     variance = 1 / precise + doubt**2 * np.outer(lengths, lengths)
-    seen = HessianObservation(np.asarray(change), np.asarray(variance))
-    return seen if bought is None else _both(seen, bought)
+    return HessianObservation(np.asarray(change), np.asarray(variance))
 
 
 def _both(one: HessianObservation, other: HessianObservation) -> HessianObservation:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from copriv.losses.filled import filled_count
 from copriv.losses.moments import moment_count, second_moment_count
-from copriv.vectors import FloatArray
+from copriv.vectors import Axes, FloatArray
 
 State = TypeVar("State")
 Asks = Literal["gradient", "moments"]
@@ -111,6 +111,11 @@ def learn_from(rule: AnyRule[State], state: State, owner: int, answer: FloatArra
 def fill_of(rule: AnyRule[Any]) -> float:
     """How a rule wants gradients to be filled with second moments (`losses.filled`); 0 if it says nothing of it."""
     return float(getattr(rule, "fill", 0.0))
+
+
+def axes_of(rule: AnyRule[Any]) -> Axes:
+    """Along which axes a rule wants gradients to be told (`rules.axes`); none if along the features."""
+    return tuple(getattr(rule, "axes", ()))
 
 
 def answer_size(kind: str, parameters: int, fill: float = 0.0) -> int:

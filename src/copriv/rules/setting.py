@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from copriv.losses.sample import Sample
 from copriv.protocol.commitment import Commitment
 from copriv.rules.rule import Ask
-from copriv.vectors import Norm
+from copriv.vectors import Axes, Norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class NoiseModel:
             are not on the menu.
         positives_std: standard deviation of each owner's noise on the share of positive targets; likewise.
         fill: how gradients are filled with second moments; 0 if they are told alone.
+        axes: along which gradients are told (`rules.axes`), one a row; none if along the features.
     """
 
     noise_std: tuple[float, ...]
@@ -54,6 +55,7 @@ class NoiseModel:
     second_moments_std: tuple[float, ...] = ()
     positives_std: tuple[float, ...] = ()
     fill: float = 0.0
+    axes: Axes = ()
 
     @classmethod
     def of(cls, commitments: Sequence[Commitment], public: Sample | None) -> NoiseModel:
@@ -71,6 +73,7 @@ class NoiseModel:
             second_moments_std=tuple(calibration.mechanism.noise_std for calibration in squares),
             positives_std=tuple(calibration.mechanism.noise_std for calibration in positives),
             fill=first.fill,
+            axes=getattr(first,"axes",()),
         )
 
     def at_share(self, noise_std: float, share: int) -> float:

@@ -23,7 +23,6 @@ from scipy.special import expit
 
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.moments import off_diagonal_weight
-from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
 from copriv.rules.adaptive_inference import AdaptiveSetting, pooled_second_moments, pooling_weights
 from copriv.rules.adaptive_state import AdaptiveState, Told, settled
@@ -93,7 +92,7 @@ def _moved(setting: AdaptiveSetting, bought: tuple[Told, ...], looks: tuple[Told
     if rows is None:
         return setting
     public = relabel(geometry, rows, _pooled(setting, settled(looks, norm)))
-    there = PublicGeometry.of(public, geometry.objective, geometry.clip, geometry.norm)
+    there = PublicGeometry.of(public, geometry.objective, geometry.clip, geometry.norm, axes=geometry.axes)
     return replace(setting, geometry=there, is_moved=True)
 
 
@@ -147,10 +146,8 @@ def relabel(geometry: PublicGeometry, rows: FloatArray, gradient: FloatArray) ->
     low, high = -_FURTHEST, _FURTHEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        there = clipped_average_gradient(
-            geometry.objective.loss, labelled(middle), geometry.start, geometry.clip, geometry.norm
-        )
-        if (there[flat] - gradient[flat]) * constant > 0:
+        there = geometry.told_by(labelled(middle).along(geometry.axes), geometry.start)
+        if float(np.linalg.solve(geometry.axes, there - gradient)[flat]) * constant > 0:
             low = middle
         else:
             high = middle
@@ -175,7 +172,7 @@ def _pooled(setting: AdaptiveSetting, looks: Sequence[Told]) -> FloatArray:
     geometry = setting.geometry
     records = np.asarray([setting.records[one.owner] for one in looks], dtype=np.float64)
     noise = np.asarray([setting.noise.std_of(one.owner, one.ask) for one in looks]) ** 2
-    spread = geometry.unwhiten.T @ geometry.spread @ geometry.unwhiten
+    spread = geometry.unheard.T @ geometry.spread @ geometry.unheard
     weights = pooling_weights(records, float(np.mean(np.diag(spread))) / records, noise)
     return np.asarray(weights @ np.stack([one.values[: geometry.parameters] for one in looks]))
 

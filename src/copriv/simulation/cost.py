@@ -28,7 +28,7 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.levels import simulate_levels
 from copriv.privacy.sensitivity import of_average_gradient, of_positives, of_second_moments
 from copriv.protocol.commitment import calibrate_gradients
-from copriv.rules.rule import AnyRule, Ask, ChoosingRule, fill_of
+from copriv.rules.rule import AnyRule, Ask, ChoosingRule, axes_of, fill_of
 from copriv.simulation.radial import Radial
 from copriv.vectors import FloatArray, IntArray, Norm
 
@@ -134,7 +134,7 @@ def simulate_rule(
     orders, stream = seeded(seed, "orders"), seeded(seed, "noise")
     met = np.stack([_order(len(scene.samples), answers, orders) for _ in range(runs)])
     if isinstance(rule, ChoosingRule):
-        reader = _MenuReader.of(scene, protection, clip, fill_of(rule))
+        reader = _MenuReader.of(scene, protection, clip, fill_of(rule), np.asarray(axes_of(rule)))
         return [_choose(rule, reader, order, stream) for order in met]
     noise = protection.of(scene.records, clip, answers)
     states = [rule.begin() for _ in range(runs)]
@@ -168,9 +168,11 @@ class _MenuReader:
     noises: dict[str, list[SimulatedNoise]]
     kept: dict[tuple[int, str, bytes], FloatArray]
     fill: float
+    axes: FloatArray
+    turned: tuple[Sample, ...]
 
     @classmethod
-    def of(cls, scene: Scene, protection: Protection, clip: float, fill: float) -> _MenuReader:
+    def of(cls, scene: Scene, protection: Protection, clip: float, fill: float, axes: FloatArray) -> _MenuReader:
         """With the noise of whole budgets."""
         further = {"second_moments": protection.second_moments, "positives": protection.positives}
         if protection.second_moments is None:
@@ -181,7 +183,8 @@ class _MenuReader:
         for kind, of_size in further.items():
             made = {} if of_size is None else {size: of_size(size) for size in set(scene.records)}
             noises[kind] = [made[size] for size in scene.records] if made else []
-        return cls(scene, clip, protection.norm, noises, {}, fill)
+        turned = tuple(sample.along(axes) for sample in scene.samples) if axes.size else scene.samples
+        return cls(scene, clip, protection.norm, noises, {}, fill, axes, turned)
 
     def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
         """What an owner says that was not asked this before: noise grows as the share falls."""
@@ -200,18 +203,20 @@ class _MenuReader:
         if asked not in self.kept:
             if len(self.kept) >= _KEPT:
                 self.kept.clear()
-            self.kept[asked] = self._read(self.scene.samples[owner], ask)
+            self.kept[asked] = self._read(owner, ask)
         return self.kept[asked]
 
-    def _read(self, sample: Sample, ask: Ask) -> FloatArray:
+    def _read(self, owner: int, ask: Ask) -> FloatArray:
+        sample, turned = self.scene.samples[owner], self.turned[owner]
         if ask.kind == "second_moments":
             return pack_second_moments(sample, self.norm)
         if ask.kind == "positives":
             return positive_share(sample)
         loss = self.scene.objective.loss
+        theta = np.linalg.solve(self.axes.T, ask.theta) if self.axes.size else ask.theta
         if self.fill > 0:
-            return filled_average_gradient(loss, sample, ask.theta, self.clip, self.norm, self.fill)
-        return clipped_average_gradient(loss, sample, ask.theta, self.clip, self.norm)
+            return filled_average_gradient(loss, turned, theta, self.clip, self.norm, self.fill)
+        return clipped_average_gradient(loss, turned, theta, self.clip, self.norm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
