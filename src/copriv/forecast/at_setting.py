@@ -52,8 +52,8 @@ def best_newton(
 
 def expect_newton(setting: Setting, evidence: PublicEvidence) -> Forecast:
     """Public Newton at a setting."""
-    ahead = evidence.newton(setting.norm)
-    known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip)
+    ahead = evidence.newton(setting.norm, setting.terms.axes)
+    known = ahead.at(setting.clip) or evidence.newton_at(setting.norm, setting.clip, setting.terms.axes)
     best = known.best(setting.records, _noise_by_answers(setting), setting.heterogeneity)
     rows, parameters = evidence.sample.effective_records, evidence.sample.parameters
     doubt = math.hypot(_DOUBT, _FEW * math.sqrt(parameters / rows))
@@ -64,7 +64,7 @@ def _shifts(setting: Setting, evidence: PublicEvidence, known: float) -> ShiftCo
     """What shifts would cost under a menu; without one the rule does not look for them."""
     if not setting.terms.shares:
         return None
-    geometry = evidence.geometry(setting.norm, setting.clip)
+    geometry = evidence.geometry(setting.norm, setting.clip, setting.terms.axes)
     return shift_costs(geometry, setting.records, after_positives(setting.noise_model(evidence.sample)), known)
 
 
@@ -89,7 +89,7 @@ def relative_error(setting: Setting, evidence: PublicEvidence, chance: np.random
     """The standard error over what it is of, by closed form, moments or the noise that `chance` draws; at most 1."""
     if setting.terms.rule == "newton":
         units = _noise_by_answers(setting)
-        rests = evidence.newton_rests(setting.norm, setting.clip)
+        rests = evidence.newton_rests(setting.norm, setting.clip, setting.terms.axes)
         costs = [rest.best(setting.records, units, setting.heterogeneity).cost for rest in rests]
     elif setting.terms.rule == "statistics":
         costs = costs_of_rests(setting, evidence, chance)

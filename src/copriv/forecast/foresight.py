@@ -77,7 +77,7 @@ class Foresight:
         setting = rule.setting
         geometry, noise, records = setting.geometry, after_positives(setting.noise), setting.records
         ahead = NewtonForecast.of(
-            geometry.public, geometry.objective, noise.norm, geometry.start, clips=(geometry.clip,)
+            geometry.public, geometry.objective, noise.norm, geometry.start, clips=(geometry.clip,), axes=geometry.axes
         )
         known = ahead.best(records, {1: [std / geometry.clip for std in noise.noise_std]}).cost
         return cls(setting, known, shift_costs(geometry, records, noise, known))

@@ -33,7 +33,7 @@ from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.rules.evidence import Evidence, pool
 from copriv.rules.public_moments import PublicGradients, PublicMoments
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 # How many answers of each owner are thought of.
 ANSWERS = (1, 2)
@@ -47,7 +47,6 @@ _MANY = 1000
 # What a clip blunts of a shift is mended by later answers, but for this share.
 _BLUNT = 0.1
 # From so many to so many owners a clip is a step longer, if less than this can be seen of how their samples differ.
-_SEVERAL, _CROWD, _HIDDEN = 10, 25, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,11 @@ class NewtonForecast:
         norm: Norm,
         start: FloatArray | None = None,
         clips: Sequence[float] | None = None,
-        axes: FloatArray | None = None,
+        axes: Axes = (),
     ) -> NewtonForecast:
         """From public rows; `start` is the public model if it is known, `clips` those to look at if not all.
 
-        `axes` are those along which gradients are told (`rules.axes`), if not along the features.
+        `axes` are those along which gradients are told, if not along the features.
         """
         theta = minimise(objective, public) if start is None else objective.project(start)
         found = _outlooks(PublicGradients.of(public, objective, norm, theta, axes), clips)
@@ -170,19 +169,8 @@ class NewtonForecast:
             float(np.log(self._shifted_costs(place, records, clip * np.asarray(units), sizes)) @ chances)
             for place, clip in enumerate(self.clips)
         ]
-        best = int(np.argmin(expected))
-        if laplace and self._is_hidden(best, records, self.clips[best] * np.asarray(units)):
-            best = min(best + 1, len(self.clips) - 1)
-        import os
-        best = min(best + int(os.environ.get("STEP", "0")), len(self.clips) - 1)
-        return self.clips[best]
-
-    def _is_hidden(self, place: int, records: Sequence[int], deviations: FloatArray) -> bool:
-        """Whether several owners, but not a crowd, differ by less than their noise."""
-        sizes = np.asarray(records, dtype=np.float64)
-        own, noise = self.outlooks[place].spread / sizes.mean(), deviations[:, None] ** 2
-        seen = np.mean(own / (own + noise + np.finfo(float).tiny), axis=1)
-        return _SEVERAL <= sizes.size < _CROWD and float(sizes / sizes.sum() @ seen) < _HIDDEN
+        best = int(np.argmin(expected)) + (1 if laplace else 0)
+        return self.clips[min(best, len(self.clips) - 1)]
 
     def _shifted_costs(
         self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray

@@ -36,10 +36,11 @@ from copriv.losses.passes import (
     weighted_outer,
 )
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turn, turned_model
 from copriv.rules.few_rows import is_few
 from copriv.rules.left_out import covariance, quadratic_forms
 from copriv.rules.rule import AnyRule
-from copriv.vectors import FloatArray, IntArray, Norm
+from copriv.vectors import Axes, FloatArray, IntArray, Norm
 
 # Beyond this chance of another population, what public rows say of clip and Hessian is not relied on.
 LIKELY = 0.2
@@ -70,15 +71,18 @@ TAKEN = (
 class PublicSandwich:
     """What public rows say of how records vary around a model.
 
+    Gradients are clipped, and have noise, along the axes that the study tells them along.
+
     Args:
         inverse: A⁻¹, without a ridge.
-        response: J⁻¹: how far apart models are whose clipped gradients differ by so much.
-        clipped: Σ_cc, the covariance of one record's clipped gradient.
+        response: J⁻¹: how far apart models are whose clipped gradients, along these axes, differ by so much.
+        clipped: Σ_cc, the covariance of one record's clipped gradient along these axes.
         taken: Σ_tt, of what the clip takes from it.
         full: Σ_gg, of its whole gradient.
         unseen: the covariance of A⁻¹g − J⁻¹c, one record's part in the best model that its clipped gradient misses.
         left: the least share of the Hessian that is left in J, over directions.
         flat: whether the fitness does not bend in some direction.
+        back: from a gradient along these axes to one along the features.
     """
 
     inverse: FloatArray
@@ -89,21 +93,27 @@ class PublicSandwich:
     unseen: FloatArray
     left: float
     flat: bool
+    back: FloatArray
 
     @classmethod
-    def of(cls, public: Sample, loss: Loss, theta: FloatArray, clip: float, norm: Norm) -> PublicSandwich:
+    def of(
+        cls, public: Sample, loss: Loss, theta: FloatArray, clip: float, norm: Norm, axes: Axes = ()
+    ) -> PublicSandwich:
         """At a model; the model may have been fitted to these very rows, so p degrees of freedom are taken off."""
         slopes = record_slopes(loss, public, theta)
         full = public.by_record(public.columns * slopes)
-        lengths = gradient_lengths(public, slopes, norm)
-        clipped = full * (clip / np.maximum(lengths, clip))
-        taken = full - clipped
+        there = turn(public, axes)
+        along = np.asarray(axes) if axes else np.eye(theta.size)
+        back = np.asarray(np.linalg.inv(along))
+        lengths = gradient_lengths(there, slopes, norm)
+        kept = clip / np.maximum(lengths, clip)
+        clipped, taken = along @ full * kept, full * (1 - kept)
         free = public.records / max(public.records - public.parameters, 1)
         curvature = average_curvature(loss, public, theta)
         bends = np.linalg.eigvalsh(curvature)
         inverse = np.asarray(np.linalg.pinv(curvature, rcond=_FLAT, hermitian=True))
-        derivative = clipped_curvature(loss, public, theta, clip, norm)
-        response = np.asarray(np.linalg.pinv(derivative, rcond=_FLAT))
+        derivative = back @ clipped_curvature(loss, there, turned_model(theta, axes), clip, norm) @ back.T
+        response = np.asarray(np.linalg.pinv(derivative, rcond=_FLAT)) @ back
         missed = inverse @ full - response @ clipped
         return cls(
             inverse,
@@ -114,6 +124,7 @@ class PublicSandwich:
             free * covariance(missed, missed),
             float(np.min(np.linalg.eigvals(inverse @ derivative).real)),
             bool(bends[0] <= _FLAT * bends[-1]),
+            back,
         )
 
     @property
@@ -124,7 +135,7 @@ class PublicSandwich:
 
     def model_covariance(self, records: float, noise: float = 0.0) -> FloatArray:
         """Of a model of so many records, whose average gradient has noise of this variance on every number."""
-        inside = self.full / records + noise * np.eye(len(self.full))
+        inside = self.full / records + noise * self.back @ self.back.T
         return np.asarray(self.inverse @ inside @ self.inverse)
 
 
@@ -189,7 +200,7 @@ def unshrunk(rule: AnyRule[Any], state: object) -> Unshrunk:
 def one_step(told: ToldGradients) -> OneStep:
     """From all answers."""
     public, loss = told.public, told.objective.loss
-    sandwich = PublicSandwich.of(public, loss, told.near, told.clip, told.norm)
+    sandwich = PublicSandwich.of(public, loss, told.near, told.clip, told.norm, told.axes)
     heard, place = np.unique(told.owners, return_inverse=True)
     weights = _weights(told, sandwich, place)
     news = told.values - _public_answers(told)
@@ -272,7 +283,7 @@ def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> 
     squares = public.weights * record_curvatures(loss, public, told.near) ** 2
     lengths = np.sum((sandwich.inverse @ public.columns) ** 2, axis=0)
     margins = (told.places - told.near) @ public.columns
-    stale = (margins**2) @ (squares * lengths) / public.records**2 / np.sum(sandwich.inverse**2)
+    stale = (margins**2) @ (squares * lengths) / public.records**2 / np.sum((sandwich.inverse @ sandwich.back) ** 2)
     precise = 1 / np.maximum(told.noise_std**2 + stale, np.finfo(float).tiny)
     total = np.zeros(int(place.max()) + 1)
     np.add.at(total, place, precise)
@@ -282,9 +293,11 @@ def _weights(told: ToldGradients, sandwich: PublicSandwich, place: IntArray) -> 
 def _public_answers(told: ToldGradients) -> FloatArray:
     """What the public rows answer to the same questions."""
     known: dict[bytes, FloatArray] = {}
+    loss, there = told.objective.loss, turn(told.public, told.axes)
     for at in told.places:
         if at.tobytes() not in known:
-            known[at.tobytes()] = clipped_average_gradient(told.objective.loss, told.public, at, told.clip, told.norm)
+            place = turned_model(at, told.axes)
+            known[at.tobytes()] = clipped_average_gradient(loss, there, place, told.clip, told.norm)
     return np.stack([known[at.tobytes()] for at in told.places])
 
 

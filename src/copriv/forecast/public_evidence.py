@@ -9,8 +9,9 @@ from copriv.forecast.newton import NewtonForecast
 from copriv.forecast.public import GROUPS, PublicView, leave_out, public_model
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
+from copriv.rules.axes import choose_axes
 from copriv.rules.geometry import PublicGeometry
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 
 class PublicEvidence:
@@ -28,7 +29,7 @@ class PublicEvidence:
         self.start = objective.project(model)
         # Whether the rows are more than the numbers of a model, also without one group of them.
         self.enough = sample.records * (GROUPS - 1) // GROUPS > sample.parameters
-        # By norm; and by norm and clip.
+        # By norm; by norm and clip; and by the axes of gradients besides.
         self.newton = cache(self._newton)
         self.newton_at = cache(self._newton_at)
         self.newton_rests = cache(self._newton_rests)
@@ -39,24 +40,30 @@ class PublicEvidence:
         """The fitness as a parabola, and how far samples stray; too few rows are refused."""
         return PublicView.of(self.sample, self.objective.regularization, self.objective.loss)
 
-    def _newton(self, norm: Norm) -> NewtonForecast:
-        """Public Newton at every clip there is to choose from."""
-        return NewtonForecast.of(self.sample, self.objective, norm, self.model)
+    def axes(self, norm: Norm) -> Axes:
+        """Along which gradients are best told under a menu; none if along the features."""
+        return choose_axes(self.sample, self.objective, norm, self.start)
 
-    def _newton_at(self, norm: Norm, clip: float) -> NewtonForecast:
+    def _newton(self, norm: Norm, axes: Axes = ()) -> NewtonForecast:
+        """Public Newton at every clip there is to choose from, if gradients are told along these axes."""
+        return NewtonForecast.of(self.sample, self.objective, norm, self.model, axes=axes)
+
+    def _newton_at(self, norm: Norm, clip: float, axes: Axes = ()) -> NewtonForecast:
         """At one clip."""
-        return NewtonForecast.of(self.sample, self.objective, norm, self.model, clips=(clip,))
+        return NewtonForecast.of(self.sample, self.objective, norm, self.model, clips=(clip,), axes=axes)
 
-    def _geometry(self, norm: Norm, clip: float) -> PublicGeometry:
+    def _geometry(self, norm: Norm, clip: float, axes: Axes = ()) -> PublicGeometry:
         """The public rows as public Newton with a menu sees them, under one clip."""
-        return PublicGeometry.of(self.sample, self.objective, clip, norm, self.model)
+        return PublicGeometry.of(self.sample, self.objective, clip, norm, self.model, axes)
 
-    def _newton_rests(self, norm: Norm, clip: float) -> tuple[NewtonForecast, ...]:
+    def _newton_rests(self, norm: Norm, clip: float, axes: Axes = ()) -> tuple[NewtonForecast, ...]:
         """At one clip, without one group of public rows after another, as if each rest had as many rows as all."""
         loss, regularization = self.objective.loss, self.objective.regularization
         return tuple(
             replace(
-                NewtonForecast.of(rest, self.objective, norm, public_model(loss, regularization, rest), clips=(clip,)),
+                NewtonForecast.of(
+                    rest, self.objective, norm, public_model(loss, regularization, rest), clips=(clip,), axes=axes
+                ),
                 records=self.sample.records,
             )
             for rest in leave_out(self.sample, GROUPS)

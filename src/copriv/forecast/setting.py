@@ -88,7 +88,7 @@ class Setting:
     def noise_model(self, public: Sample | None) -> NoiseModel:
         """What a rule may know of the owners' noise before they have promised it."""
         terms = self.terms
-        menu = (terms.shares, terms.kinds, self.second_moments_std, self.positives_std, terms.fill)
+        menu = (terms.shares, terms.kinds, self.second_moments_std, self.positives_std, terms.fill, terms.axes)
         return NoiseModel(self.noise_std, self.clip, self.norm, public, *menu)
 
     @property

@@ -16,7 +16,7 @@ from copriv.rules.adaptive_state import AdaptiveState, settled
 from copriv.rules.evidence import weigh
 from copriv.rules.newton import NewtonRule, NewtonState
 from copriv.rules.rule import AnyRule
-from copriv.vectors import FloatArray, IntArray, Norm
+from copriv.vectors import Axes, FloatArray, IntArray, Norm
 
 SILENT = "nobody has answered"
 
@@ -33,7 +33,8 @@ class ToldGradients:
         records: n_i of every owner, heard from or not.
         owners: whose answer it is.
         places: the models that were asked at.
-        values: clipped average gradients with noise.
+        axes: along which they were told; none if along the features.
+        values: clipped average gradients with noise, along these axes.
         noise_std: deviation of the noise on every number of each answer.
         near: a model that is near the best one: the one that was trained.
         shifted: the chance that the public rows are of another population, as far as the answers tell.
@@ -46,6 +47,7 @@ class ToldGradients:
     records: tuple[int, ...]
     owners: IntArray
     places: FloatArray
+    axes: Axes
     values: FloatArray
     noise_std: FloatArray
     near: FloatArray
@@ -76,6 +78,7 @@ def _of_adaptive(rule: AdaptiveNewton, state: AdaptiveState) -> ToldGradients | 
         records=setting.records,
         owners=np.asarray([one.owner for one in told], dtype=np.int64),
         places=np.stack([one.ask.theta for one in told]),
+        axes=geometry.axes,
         values=np.stack([one.values[: geometry.parameters] for one in told]),
         noise_std=np.asarray([noise.std_of(one.owner, one.ask) for one in told]),
         near=rule.model(state),
@@ -95,6 +98,7 @@ def _of_newton(rule: NewtonRule, state: NewtonState) -> ToldGradients:
         records=rule.records,
         owners=state.owners,
         places=state.questions,
+        axes=(),
         values=np.stack(public) + state.deviations @ basis.T,
         noise_std=np.asarray(rule.noise_std)[state.owners],
         near=rule.model(state),

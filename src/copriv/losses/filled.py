@@ -27,6 +27,7 @@ from copriv.losses.outside_passes import row_lengths
 from copriv.losses.passes import record_slopes
 from copriv.losses.records import Records, add_up
 from copriv.losses.sample import Sample
+from copriv.losses.turned import Turned
 from copriv.vectors import BLOCK, FloatArray, Norm, compiled, compiled_parallel, compiled_reordered
 
 # Rows outside of these lengths tell no second moments: their squares would overflow, or have lost their digits.
@@ -64,7 +65,7 @@ def filled_average_gradient(
 
 def _in_parts(records: Records, numbers: int) -> Records:
     """Records in memory so many at a time that the numbers of their blocks take little memory beside them."""
-    if not isinstance(records, Sample):
+    if not isinstance(records, Sample | Turned):
         return records
     return records.in_parts(BLOCK * max(1, _MOST_NUMBERS // numbers))
 

@@ -158,10 +158,6 @@ class Sample:
         """The same records with other features."""
         return Sample(read_only(columns), self.targets, self.people, self.offsets)
 
-    def along(self, axes: FloatArray) -> Sample:
-        """The same records with features along other axes, one a row of the matrix."""
-        return self.with_columns(np.ascontiguousarray(axes @ self.columns))
-
     def margins(self, theta: FloatArray) -> FloatArray:
         """θᵀx of every row, with its offset; of several models, one a row."""
         margins = theta @ self.columns

@@ -11,6 +11,7 @@ import numpy as np
 from copriv.forecast.newton import ANSWERS, NewtonForecast, NewtonPrediction, best_prediction
 from copriv.losses.logistic import LogisticLoss
 from copriv.losses.optimum import minimise
+from copriv.losses.turned import turn
 from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, MOST_PARAMETERS, SHARES, AdaptiveNewton
 from copriv.rules.adaptive_questions import MOST_ANSWERS
 from copriv.rules.axes import choose_axes
@@ -90,8 +91,8 @@ def menu_rule(scene: Scene, protection: Protection, start: FloatArray, plan: New
         kinds=KINDS_OF_LABELS if positives else KINDS if squares else KINDS[:1],
         second_moments_std=squares,
         positives_std=positives,
-        fill=choose_fill(scene.public if axes is None else scene.public.along(axes), plan.clip, protection.norm),
-        axes=() if axes is None else tuple(map(tuple, axes.tolist())),
+        fill=choose_fill(turn(scene.public, axes), plan.clip, protection.norm),
+        axes=axes,
     )
     return AdaptiveNewton.of(scene.public, scene.objective, records=scene.records, noise=noise, start=start)
 

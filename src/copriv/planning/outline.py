@@ -16,6 +16,7 @@ from copriv.losses.loss import Loss
 from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise_freely
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turn
 from copriv.losses.validation import shape_for
 from copriv.planning.few_rows import require_more_rows
 from copriv.planning.scenario import Scenario
@@ -30,7 +31,7 @@ from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
 from copriv.rules.room import choose_fill
 from copriv.schedule.poisson import availability
-from copriv.vectors import Norm
+from copriv.vectors import Axes, Norm
 
 _WIDEST_BOX = 10.0
 _NO_DICTIONARY = "0"
@@ -108,6 +109,7 @@ class Outline:
         spec, meetings = self.spec, horizon or self.meetings(answers)
         entry = resolve(rule)
         menu = entry.has_menu(self.parameters, spec.answers)
+        axes = self._axes(entry) if menu else ()
         terms = Terms(
             loss=self.loss.name,
             threshold=self.loss.threshold,
@@ -125,7 +127,8 @@ class Outline:
             central=spec.central.value,
             shares=entry.shares if menu else (),
             kinds=self._kinds(entry) if menu else (),
-            fill=self._fill(entry, clip) if menu else 0.0,
+            fill=self._fill(entry, clip, axes) if menu else 0.0,
+            axes=axes,
             dictionary=_NO_DICTIONARY if self.dictionary is None else dictionary_digest(self.dictionary),
             **({} if spec.person is None else spec.person.in_terms()),
             **self.validation,
@@ -137,12 +140,19 @@ class Outline:
         labels = self.loss.name == LogisticLoss.name and self.spec.person is None and self.evidence is not None
         return (entry.kinds_of_labels if labels else ()) or entry.kinds
 
-    def _fill(self, entry: RuleEntry, clip: float) -> float:
+    def _axes(self, entry: RuleEntry) -> Axes:
+        """Along which gradients are told, if the rule can read that; a user's own clip is one along the features."""
+        known = self.evidence
+        if not entry.turns or known is None or self.spec.person is not None or self.spec.clip is not None:
+            return ()
+        return known.axes(self.norm)
+
+    def _fill(self, entry: RuleEntry, clip: float, axes: Axes) -> float:
         """How gradients are filled, if the rule can read that and a record is a row."""
         known = self.evidence
         if not entry.fills or known is None or self.spec.person is not None:
             return 0.0
-        return choose_fill(known.sample, clip, self.norm)
+        return choose_fill(turn(known.sample, axes), clip, self.norm)
 
     def meetings(self, answers: tuple[int, ...]) -> int:
         """How many there are until every owner has given its answers."""

@@ -16,14 +16,14 @@ from copriv.errors import BadInput
 from copriv.forecast.forecast import Forecast
 from copriv.forecast.public_evidence import PublicEvidence
 from copriv.forecast.setting import Setting
-from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_moments, pack_second_moments, positive_share
 from copriv.losses.objective import relative_fitness
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import clipped_average_gradient, gradient_norms
+from copriv.losses.passes import gradient_norms
 from copriv.losses.sample import Sample
 from copriv.planning.outline import Outline
 from copriv.planning.tuning import some_rows
+from copriv.protocol.commitment import told_gradient
 from copriv.protocol.terms import RANGES
 from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
@@ -131,7 +131,5 @@ def _answer(setting: Setting, rows: Sample, owner: int, ask: Ask) -> FloatArray:
         return pack_second_moments(rows, setting.norm)
     if ask.kind == "positives":
         return positive_share(rows)
-    loss, fill = setting.terms.objective().loss, setting.terms.fill
-    if fill > 0:
-        return filled_average_gradient(loss, rows, ask.theta, setting.clip, setting.norm, fill)
-    return clipped_average_gradient(loss, rows, ask.theta, setting.clip, setting.norm)
+    terms = setting.terms
+    return told_gradient(terms.objective().loss, rows, ask.theta, (setting.clip, terms.fill, terms.axes), setting.norm)

@@ -19,7 +19,7 @@ from copriv.forecast.random_effects import Width, tell_differences
 from copriv.forecast.setting import Setting
 from copriv.losses.loss import Loss
 from copriv.losses.sample import Sample
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 # So many quantiles of owners' scatter are averaged over.
 _SCATTERS = 64
@@ -84,6 +84,7 @@ class Ahead:
     start: FloatArray
     clip: float
     norm: Norm
+    axes: Axes
     records: tuple[int, ...]
     noise: FloatArray
 
@@ -92,12 +93,13 @@ class Ahead:
         """Of a plan. Under a menu answers become finer at one place; else several answers at one price are averaged."""
         answers = (1,) * len(setting.records) if setting.terms.shares else setting.answers
         noise = np.asarray(setting.noise_std) ** 2 / np.asarray(answers, dtype=np.float64)
-        return cls(public, setting.terms.objective().loss, start, setting.clip, setting.norm, setting.records, noise)
+        terms, at = setting.terms, (setting.clip, setting.norm, setting.terms.axes)
+        return cls(public, terms.objective().loss, start, *at, setting.records, noise)
 
     @property
     def sandwich(self) -> PublicSandwich:
         """What public rows say of how records vary around the public model."""
-        return PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm)
+        return PublicSandwich.of(self.public, self.loss, self.start, self.clip, self.norm, self.axes)
 
     @property
     def is_taken(self) -> bool:

@@ -116,7 +116,7 @@ def settle_newton(outline: Outline) -> Setting:
         return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)
     evidence = outline.require_public(NewtonRule.name)
     if draft.terms.shares:
-        clip = spec.clip or evidence.newton(draft.norm).best_clip(
+        clip = spec.clip or evidence.newton(draft.norm, draft.terms.axes).best_clip(
             draft.records, draft.unit_noise, chances_of_shifts(), laplace=draft.norm is Norm.L1
         )
         return outline.setting(NewtonRule.name, (MOST_ANSWERS,) * owners, clip=clip, step=0.0)

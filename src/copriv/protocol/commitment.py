@@ -24,6 +24,7 @@ from copriv.losses.moments import moment_count, pack_moments, pack_second_moment
 from copriv.losses.objective import Objective
 from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.records import Records
+from copriv.losses.turned import turned, turned_model
 from copriv.privacy.accounting import Accountant
 from copriv.privacy.calibration import Calibration, calibrate, calibrate_share, expected_noise_std, mechanism_norm
 from copriv.privacy.guarantee import Amount, Guarantee
@@ -42,7 +43,7 @@ from copriv.protocol.meeting import Hello
 from copriv.protocol.messages import Kind
 from copriv.protocol.query_budget import Exact, QueryBudget, find_part
 from copriv.protocol.terms import RANGES, Terms
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Commitment:
     `further` has the parts for all other kinds of questions. With a menu, `calibration` is that of one gradient for the
     whole training budget, but for its number of answers, `whole_moments` that of second moments, `whole_positives` that
     of the share of positive targets; `menu` has the parts that may be asked for. `rows_cap` is the most rows of a
-    person, 0 where a record is a row; `fill` says how gradients are filled, 0 if they are told alone.
+    person, 0 where a record is a row; `fill` says how gradients are filled, 0 if they are told alone; `axes` say along
+    which they are told, none if along the features.
     """
 
     objective: Objective
@@ -71,6 +73,7 @@ class Commitment:
     whole_positives: Calibration | None = None
     rows_cap: int = 0
     fill: float = 0.0
+    axes: Axes = ()
 
     @property
     def unit(self) -> str:
@@ -142,9 +145,18 @@ class Commitment:
         """What the noise is calibrated for: the clipped average gradient, or moments; to be sealed at once."""
         if self.main == "moments":
             return pack_moments(records, self.norm)
-        if self.fill > 0:
-            return filled_average_gradient(self.objective.loss, records, theta, self.clip, self.norm, self.fill)
-        return clipped_average_gradient(self.objective.loss, records, theta, self.clip, self.norm)
+        return told_gradient(self.objective.loss, records, theta, (self.clip, self.fill, self.axes), self.norm)
+
+
+def told_gradient(
+    loss: Loss, records: Records, theta: FloatArray, bounds: tuple[float, float, Axes], norm: Norm
+) -> FloatArray:
+    """The clipped average gradient along some axes, filled if it is; the bounds are clip, fill and axes."""
+    clip, fill, axes = bounds
+    there, place = turned(records, axes), turned_model(theta, axes)
+    if fill > 0:
+        return filled_average_gradient(loss, there, place, clip, norm, fill)
+    return clipped_average_gradient(loss, there, place, clip, norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +196,8 @@ def make_commitment(
     if not terms.shares:
         return Commitment(*bounds, calibration, parts, main, rows_cap=cap)
     menu, wholes = _menu(terms, objective, clip, sensitivity, calibration, records)
-    return Commitment(*bounds, replace(calibration, answers=answers), parts, main, menu, *wholes, cap, terms.fill)
+    calibration = replace(calibration, answers=answers)
+    return Commitment(*bounds, calibration, parts, main, menu, *wholes, cap, terms.fill, terms.axes)
 
 
 def make_commitments(
@@ -330,21 +343,15 @@ def _of_kind(
 def _about_gradients(
     terms: Terms, loss: Loss, clip: float, of_gradient: Sensitivity
 ) -> tuple[float, Sensitivity, int, Exact]:
-    """The same of gradients, filled if the terms say so."""
-    norm, parameters = of_gradient.norm, terms.parameters
-    if terms.fill:
-        return clip, of_gradient, filled_count(parameters), partial(_filled_gradient, loss, (clip, terms.fill), norm)
-    return clip, of_gradient, parameters, partial(_clipped_gradient, loss, clip, norm)
+    """The same of gradients, filled and along other axes if the terms say so."""
+    numbers = filled_count(terms.parameters) if terms.fill else terms.parameters
+    return clip, of_gradient, numbers, partial(_gradient, loss, (clip, terms.fill, terms.axes), of_gradient.norm)
 
 
-def _filled_gradient(
-    loss: Loss, bounds: tuple[float, float], norm: Norm, records: Records, theta: FloatArray
+def _gradient(
+    loss: Loss, bounds: tuple[float, float, Axes], norm: Norm, records: Records, theta: FloatArray
 ) -> FloatArray:
-    return filled_average_gradient(loss, records, theta, bounds[0], norm, bounds[1])
-
-
-def _clipped_gradient(loss: Loss, clip: float, norm: Norm, records: Records, theta: FloatArray) -> FloatArray:
-    return clipped_average_gradient(loss, records, theta, clip, norm)
+    return told_gradient(loss, records, theta, bounds, norm)
 
 
 def _second_moments(norm: Norm, records: Records, _theta: FloatArray) -> FloatArray:

@@ -27,6 +27,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
         "shares",
         "kinds",
         "fill",
+        "axes",
         "clip",
         "unit",
         "person",

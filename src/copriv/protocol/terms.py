@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -20,9 +19,11 @@ from copriv.losses.objective import Objective
 from copriv.losses.validation import Grid, grid_of, shape_for
 from copriv.privacy.guarantee import UNITS
 from copriv.protocol.beside_training import VALIDATION, require_evaluation, require_validation
+from copriv.protocol.menu import require_menu
 from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.text import is_plain, plain
 from copriv.protocol.unit import PersonUnit
+from copriv.vectors import Axes
 
 Meeting = Literal["broadcast", "request"]
 Clock = Literal["always", "poisson"]
@@ -59,13 +60,6 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "rows_cap": (0, 10**6),
     "fill": (0, 1e12),
 }
-# What a learner may choose from a menu, in this order, and how many shares a menu may have.
-MENU_KINDS = ("gradient", "second_moments", "positives")
-MOST_SHARES = 20
-# Second moments of longer models fit into no message, and hardly into an owner's memory.
-MOST_SQUARED = 1_600
-# Of filled gradients every level is drawn and kept; and the square of a smaller fill leaves the range of doubles.
-MOST_FILLED, _SMALLEST_FILL = 200, 1e-18
 # Of the Huber loss: its gradients are no longer than twice this.
 _SMALLEST_THRESHOLD = 1e-6
 _WORDS = {
@@ -95,7 +89,8 @@ _MEANT: Mapping[str, _Meant] = {
 }
 _MEANT_ELSE = _Meant("gradient", "asked")
 # What terms of earlier versions did not have, left out where it is empty: they keep their digest.
-_UNSAID = frozenset((*_Meant._fields, "summary", "shares", "kinds", "fill", "person", "rows_cap", "weigh", *VALIDATION))
+_OF_MENUS, _OF_PEOPLE = ("shares", "kinds", "fill", "axes"), ("person", "rows_cap", "weigh")
+_UNSAID = frozenset((*_Meant._fields, "summary", *_OF_MENUS, *_OF_PEOPLE, *VALIDATION))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +136,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         kinds: likewise what the learner may ask for: gradient, and second_moments and positives if they are on it.
         fill: under a menu, how much of xxᵀ a record tells in the room that its clipped gradient leaves, behind the
             gradient (`losses.filled`); 0 if gradients are told alone.
+        axes: under a menu, along which gradients are told (`losses.turned`), one a row; none if along the features.
         unit: what is protected as one: a record, or a person with all rows that it has at an owner.
         person: the column that says whose row it is; empty if the unit is a record.
         rows_cap: the most rows of a person that count, the first in the owner's file; 0 if the unit is a record.
@@ -181,6 +177,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     shares: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     fill: float = 0.0
+    axes: Axes = ()
     unit: str = "record"
     person: str = ""
     rows_cap: int = 0
@@ -206,7 +203,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             _require_range("threshold", self.threshold, _SMALLEST_THRESHOLD, RANGES["threshold"][1])
         _require_texts(self)
         require_evaluation(self)
-        _require_menu(self)
+        require_menu(self)
         _require_unit(self)
         _require_loss(self.loss)
         require_validation(self)
@@ -347,44 +344,6 @@ def _require_texts(terms: Terms) -> None:
                 remedy="give its SHA-256, in 64 hexadecimal digits",
                 value=digest,
             )
-
-
-def _require_menu(terms: Terms) -> None:
-    """A menu has shares and kinds, each written in one way only; or there is none. Gradients of records are filled."""
-    if 0 < terms.fill < _SMALLEST_FILL:
-        raise BadInput(
-            f"a fill of {terms.fill:g}", remedy=f"give 0, or a number from {_SMALLEST_FILL:g}", value=terms.fill
-        )
-    if terms.fill > 0 and (not terms.shares or terms.unit != "record" or terms.parameters > MOST_FILLED):
-        raise BadInput(
-            f"a fill of {terms.fill:g}, of {terms.unit}s, with {len(terms.shares)} shares on the menu and models of "
-            f"{terms.parameters:,} numbers",
-            remedy=f"fill gradients of records alone, under a menu, with models of at most {MOST_FILLED} numbers",
-            value=terms.fill,
-        )
-    if not terms.shares and not terms.kinds:
-        return
-    ascending = all(one < other for one, other in pairwise(terms.shares))
-    within = all(1 <= share <= 100 for share in terms.shares)
-    if not (0 < len(terms.shares) <= MOST_SHARES and ascending and within):
-        raise BadInput(
-            f"the shares of the menu are {plain(str(list(terms.shares)[: MOST_SHARES + 1]))}",
-            remedy=f"give 1 to {MOST_SHARES} different whole per cents from 1 to 100, the smallest first",
-            value=terms.shares,
-        )
-    some = tuple(MENU_KINDS[:count] for count in range(1, len(MENU_KINDS) + 1))
-    if terms.kinds not in some or terms.kind != "gradient":
-        raise BadInput(
-            f"the kinds of the menu are {plain(str(list(terms.kinds)[:5]))}, and training asks for {terms.kind}",
-            remedy=f"give the first one, two or three of {', '.join(MENU_KINDS)}, where training asks for gradients",
-            value=terms.kinds,
-        )
-    if MENU_KINDS[1] in terms.kinds and terms.parameters > MOST_SQUARED:
-        raise BadInput(
-            f"second moments on the menu, of models of {terms.parameters:,} numbers",
-            remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",
-            value=terms.parameters,
-        )
 
 
 def _require_unit(terms: Terms) -> None:

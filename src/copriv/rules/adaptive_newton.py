@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from copriv.errors import BadInput
 from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
@@ -65,8 +63,7 @@ class AdaptiveNewton:
                 remedy="give one of each for every owner, and a menu",
                 value=(len(records), len(noise.noise_std)),
             )
-        axes = np.asarray(noise.axes) if noise.axes else None
-        geometry = PublicGeometry.of(public, objective, noise.clip, noise.norm, start, axes)
+        geometry = PublicGeometry.of(public, objective, noise.clip, noise.norm, start, noise.axes)
         return cls(AdaptiveSetting(geometry, tuple(records), noise, prior()))
 
     @property

@@ -1,14 +1,14 @@
-"""Axes along which gradients are told: a matrix T, so that owners clip Tg and add their noise to that.
+"""Axes along which gradients are best told: a matrix T, so that owners clip Tg and add their noise to that.
 
-Laplace noise and a clip in L1 depend on the axes. Along some of them the public rows' gradients are shorter beside what
+Laplace noise and a clip in L1 depend on the axes. Along some of them the public rows' gradients are short beside what
 the noise costs. With C the clip, noise of variance ∝ C² on Tg leaves T⁻¹w in the gradient, which costs tr A⁻¹(TᵀT)⁻¹
 times as much, with A the Hessian. So T makes
 
     log E‖Tg‖₁² + log tr A⁻¹(TᵀT)⁻¹
 
-small over the public rows; it does not change if T is scaled. Owners' rows may lie elsewhere: half of the weight is on
-public rows that are moved along one feature, up or down. Then hardly any shift along a feature makes gradients much
-longer.
+small over the public rows; it does not change if T is scaled. Owners' rows may lie elsewhere. So half of the weight is
+on public rows that are moved along one feature, up or down, and shortened as rows are: then hardly any shift along a
+feature makes gradients much longer.
 
 Which T it is changes no promise: gradients are clipped along it.
 """
@@ -16,77 +16,91 @@ Which T it is changes no promise: gradients are clipped along it.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from copriv.losses.objective import Objective
 from copriv.losses.passes import record_slopes
 from copriv.losses.sample import Sample
-from copriv.vectors import FloatArray, Norm
+from copriv.losses.turned import STEEPEST
+from copriv.rules.few_rows import is_few
+from copriv.vectors import Axes, FloatArray, Norm
 
-# So many public rows are looked at, and for each feature so many that are moved by so many deviations; weight of those.
-_ROWS, _MOVED_ROWS, _FURTHER, _MOVED = 2000, 60, 3.0, 0.5
+# About so many public rows are looked at, and for each feature so many that are moved by so many deviations, both ways;
+# the weight of those. Of more features fewer rows are moved along each.
+_ROWS, _MOVED_ROWS, _MOST_MOVED, _FURTHER, _MOVED = 2000, 60, 2400, 3.0, 0.5
 # |x| is taken for √(x² + c²), c so small beside the average.
 _CORNER = 1e-4
 _STEPS = 300
-_CACHE: dict = {}
+# The squares of all entries add up to this, and entries have so many digits.
+_SQUARES, _DIGITS = 0.99, 6
+# A feature that varies by less has no other side to be moved to.
+_STILL = 1e-9
 
 
-def choose_axes(public: Sample, objective: Objective, norm: Norm, start: FloatArray) -> FloatArray | None:
-    """T, one axis a row; None where noise does not depend on it."""
-    import os
-    if norm is not Norm.L1 or os.environ.get("NOAXES"):
-        return None
-    key = id(public)
-    if key not in _CACHE:
-        _CACHE[key] = public, _choose(public, objective, start)
-    return _CACHE[key][1]
+def choose_axes(public: Sample, objective: Objective, norm: Norm, start: FloatArray) -> Axes:
+    """T, one axis a row; none where noise does not depend on it, rows are people, or public rows are few.
+
+    `start` is the public model.
+    """
+    few = is_few(public.records, public.parameters)
+    if norm is not Norm.L1 or few or public.people is not None or public.parameters < 2:
+        return ()
+    return _chosen(public, objective, np.asarray(start, dtype=np.float64).tobytes())
 
 
-def _choose(public, objective, start):
-    import os
+@lru_cache(maxsize=8)
+def _chosen(public: Sample, objective: Objective, start: bytes) -> Axes:
     from scipy.optimize import minimize
 
-    inverse = np.linalg.inv(objective.curvature(public, start))
-    further=float(os.environ.get("FURTHER",_FURTHER)); moved=float(os.environ.get("MOVED",_MOVED))
-    gradients, weights = _rows(public, objective, start, further, moved)
-    p = public.parameters
+    theta, p = np.frombuffer(start), public.parameters
+    gradients, weights = _gradients(public, objective, theta)
+    inverse = np.linalg.inv(objective.curvature(public, theta))
     corner = _CORNER**2 * float(np.mean(gradients**2))
+    if not corner > 0:
+        return ()
 
-    def cost(flat):
-        axes = flat.reshape(p, p)
-        told = axes @ gradients
-        smooth = np.sqrt(told**2 + corner)
-        lengths = smooth.sum(axis=0)
-        square = float(weights @ lengths**2)
-        back = np.linalg.inv(axes)
-        noise = float(np.sum(inverse * (back @ back.T)))
-        slope = (2 * weights * lengths / square * (told / smooth)) @ gradients.T
-        slope -= 2 * (back @ back.T @ inverse @ back).T / noise
-        return math.log(square) + math.log(noise), slope.ravel()
+    def cost(flat: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = _cost(flat.reshape(p, p), gradients, weights, np.asarray(inverse, dtype=np.float64), corner)
+        return value, slope.ravel()
 
-    found = minimize(cost, np.eye(p).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-    axes = found.x.reshape(p, p)
-    return axes / np.sqrt(np.mean(axes**2) * p)
+    found = minimize(cost, np.eye(p).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x.reshape(p, p)
+    if not np.linalg.cond(found) < STEEPEST / 2:
+        return ()
+    scaled = found * math.sqrt(_SQUARES / float(np.sum(found**2)))
+    return tuple(tuple(float(f"{entry:.{_DIGITS}g}") for entry in axis) for axis in scaled)
 
 
-def _rows(public, objective, start, further, moved):
-    slopes = record_slopes(objective.loss, public, start)
-    columns = public.columns
-    every = max(1, columns.shape[1] // _ROWS)
-    columns, slopes = columns[:, ::every], slopes[::every]
+def _cost(
+    axes: FloatArray, gradients: FloatArray, weights: FloatArray, inverse: FloatArray, corner: float
+) -> tuple[float, FloatArray]:
+    """What is to be small, and its derivative by every entry of T."""
+    told = axes @ gradients
+    smooth = np.sqrt(told**2 + corner)
+    lengths = smooth.sum(axis=0)
+    square = float(weights @ lengths**2)
+    back = np.linalg.inv(axes)
+    left = back @ back.T
+    noise = float(np.sum(inverse * left))
+    slope = (2 * weights * lengths / square * (told / smooth)) @ gradients.T
+    return math.log(square) + math.log(noise), slope - 2 * (left @ inverse @ back).T / noise
+
+
+def _gradients(public: Sample, objective: Objective, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradients of public rows, one a column, and of such that are moved; and what each of them weighs."""
+    every = max(1, public.records // _ROWS)
+    columns, slopes = public.columns[:, ::every], record_slopes(objective.loss, public, theta)[::every]
     deviations = public.columns.std(axis=1)
-    rows = [columns * slopes]
-    weights = [np.full(columns.shape[1], (1 - moved) / columns.shape[1])]
-    stream = np.random.default_rng(1)
-    varies = np.flatnonzero(deviations > 1e-9)
-    if moved > 0:
-        for k in varies:
-            for sign in (1.0, -1.0):
-                some = stream.choice(columns.shape[1], _MOVED_ROWS)
-                there = columns[:, some].copy()
-                there[k] += sign * further * deviations[k]
-                there /= np.maximum(np.linalg.norm(there, axis=0), 1.0)
-                rows.append(there * slopes[some])
-                weights.append(np.full(_MOVED_ROWS, moved / (_MOVED_ROWS * 2 * varies.size)))
-    return np.hstack(rows), np.concatenate(weights)
+    features = np.flatnonzero(deviations > _STILL)
+    wanted = max(1, min(_MOVED_ROWS, _MOST_MOVED // max(1, 2 * features.size)))
+    some = slice(None, None, max(1, slopes.size // wanted))
+    found = [columns * slopes]
+    for feature in features:
+        for way in (_FURTHER, -_FURTHER):
+            moved = columns[:, some].copy()
+            moved[feature] += way * deviations[feature]
+            found.append(moved / np.maximum(np.linalg.norm(moved, axis=0), 1.0) * slopes[some])
+    counts = [each.shape[1] for each in found]
+    shares = [1 - _MOVED, *(_MOVED / (len(found) - 1),) * (len(found) - 1)]
+    return np.hstack(found), np.concatenate([np.full(k, w / k) for k, w in zip(counts, shares, strict=True)])

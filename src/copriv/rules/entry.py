@@ -43,6 +43,7 @@ class RuleEntry:
         kinds: likewise the kinds.
         kinds_of_labels: the kinds where targets are labels, if they are others.
         fills: whether it reads second moments in the room that clipped gradients leave (`losses.filled`).
+        turns: whether it reads gradients that are told along other axes than the features (`losses.turned`).
         most_parameters: models longer than this are trained without a menu, and so are those for which the user settles
             the number of answers; 0 for a rule that cannot do without its menu.
     """
@@ -62,6 +63,7 @@ class RuleEntry:
     kinds: tuple[AskedKind, ...] = ()
     kinds_of_labels: tuple[AskedKind, ...] = ()
     fills: bool = False
+    turns: bool = False
     most_parameters: int = 0
 
     def has_menu(self, parameters: int, answers: int | None) -> bool:
@@ -126,6 +128,12 @@ class RuleEntry:
                 f"the terms fill gradients with second moments, and the rule {self.name!r} does not read them",
                 remedy="draft the study again with this version of the rule",
                 value=terms.fill,
+            )
+        if terms.axes and not self.turns:
+            raise BadInput(
+                f"the terms turn gradients to other axes, and the rule {self.name!r} reads them along the features",
+                remedy="draft the study again with this version of the rule",
+                value=len(terms.axes),
             )
         if not self.suits(terms.loss):
             raise BadInput(

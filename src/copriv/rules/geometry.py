@@ -5,8 +5,8 @@ gradient is Wᵀg. There the public gradient at u is u itself (for the squared l
 the variance v/λ_j in coordinate j (λ_j are the eigenvalues of A), and what one record adds to the Hessian is about as
 large in all entries. What private records differ by is measured in these units (`rules.difference`).
 
-Owners may tell gradients along other axes (`rules.axes`): Tg instead of g, clipped and with isotropic noise there. Then
-W = Tᵀ(TATᵀ)^(−½), which is another root of A⁻¹, and λ_j are the eigenvalues of TATᵀ.
+Owners may tell gradients along other axes (`losses.turned`): Tg instead of g, clipped and with isotropic noise there.
+Then W = Tᵀ(TATᵀ)^(−½), which is another root of A⁻¹, and λ_j are the eigenvalues of TATᵀ.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import average_gradient, clipped_average_gradient
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turn, turned_model
 from copriv.rules.left_out import clipped_gradients, covariance
-from copriv.vectors import FloatArray, Norm, read_only
+from copriv.vectors import Axes, FloatArray, Norm, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
 _FLOOR = 1e-9
@@ -41,7 +42,8 @@ class PublicGeometry:
         values: λ_j.
         whiten: W, from a place to a model's difference from θ_0; its transpose takes gradients.
         unwhiten: W⁻¹.
-        axes: T, along which owners tell gradients.
+        axes: along which owners tell gradients, one a row; none if along the features.
+        along: T, the same as a matrix, which is that of the features where there are none.
         turned: the public rows along these axes.
         heard: takes gradients as owners tell them, one a row, to those of these coordinates.
         unheard: the way back.
@@ -62,7 +64,8 @@ class PublicGeometry:
     values: FloatArray
     whiten: FloatArray
     unwhiten: FloatArray
-    axes: FloatArray
+    axes: Axes
+    along: FloatArray
     turned: Sample
     heard: FloatArray
     unheard: FloatArray
@@ -81,34 +84,44 @@ class PublicGeometry:
         clip: float,
         norm: Norm,
         start: FloatArray | None = None,
-        axes: FloatArray | None = None,
+        axes: Axes = (),
     ) -> PublicGeometry:
         """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
-        turned = public if axes is None else public.along(axes)
-        axes = np.eye(theta.size) if axes is None else axes
-        curvature, away = objective.curvature(public, theta), np.linalg.inv(axes).T
-        there = axes @ curvature @ axes.T
+        turned, along = turn(public, axes), np.asarray(axes) if axes else np.eye(theta.size)
+        curvature, away = objective.curvature(public, theta), np.linalg.inv(along).T
+        there = along @ curvature @ along.T
         values, basis = _eigen(there)
         heard, unheard = basis / np.sqrt(values), (basis * np.sqrt(values)).T
-        whiten = axes.T @ heard
+        whiten = along.T @ heard
         full, clipped, spared = clipped_gradients(turned, objective, (away @ theta, there), clip, norm)
         within = heard.T @ covariance(clipped, clipped) @ heard
         across = heard.T @ covariance(full, clipped) @ heard
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
         second = public.weighted @ public.columns.T / public.records
-        coordinates = theta, curvature, values, whiten, unheard @ away, axes
-        moments = (
-            heard,
-            unheard,
-            within + ridge,
-            np.linalg.solve(within + ridge, across.T).T,
-            heard.T @ (full - clipped).mean(axis=1),
-            _unevenness(public, whiten.T @ public.columns, spared),
-            second,
-            lift_of(objective, whiten, _eigen(curvature), second),
+        spread, taken = within + ridge, heard.T @ (full - clipped).mean(axis=1)
+        return cls(
+            public=public,
+            objective=objective,
+            clip=clip,
+            norm=norm,
+            start=read_only(theta),
+            curvature=read_only(curvature),
+            values=read_only(values),
+            whiten=read_only(whiten),
+            unwhiten=read_only(unheard @ away),
+            axes=axes,
+            along=read_only(along),
+            turned=turned,
+            heard=read_only(heard),
+            unheard=read_only(unheard),
+            spread=read_only(spread),
+            restoring=read_only(np.linalg.solve(spread, across.T).T),
+            clipping_bias=read_only(taken),
+            unevenness=read_only(_unevenness(public, whiten.T @ public.columns, spared)),
+            second_moments=read_only(second),
+            lift=read_only(lift_of(objective, whiten, _eigen(curvature), second)),
         )
-        return cls(public, objective, clip, norm, *map(read_only, coordinates), turned, *map(read_only, moments))
 
     @property
     def parameters(self) -> int:
@@ -125,12 +138,15 @@ class PublicGeometry:
 
     def deviations(self, theta: FloatArray, answers: FloatArray) -> FloatArray:
         """By how much clipped average gradients at θ, one a row, differ from the public rows' own."""
-        return np.asarray((answers - self.told_by(self.turned, theta)) @ self.heard)
+        return np.asarray((answers - self._told(self.turned, theta)) @ self.heard)
 
-    def told_by(self, turned: Sample, theta: FloatArray) -> FloatArray:
-        """The clipped average gradient of rows along the axes, as an owner would tell it without noise."""
-        there = np.linalg.solve(self.axes.T, theta)
-        return clipped_average_gradient(self.objective.loss, turned, there, self.clip, self.norm)
+    def told_by(self, rows: Sample, theta: FloatArray) -> FloatArray:
+        """The clipped average gradient of some rows, as an owner would tell it without noise."""
+        return self._told(turn(rows, self.axes), theta)
+
+    def _told(self, turned: Sample, theta: FloatArray) -> FloatArray:
+        place = turned_model(theta, self.axes)
+        return clipped_average_gradient(self.objective.loss, turned, place, self.clip, self.norm)
 
     def clipping_doubt(self, theta: FloatArray) -> FloatArray:
         """By how much more the clip takes from the public gradient at θ than at the public model.
@@ -142,7 +158,7 @@ class PublicGeometry:
     def taken(self, theta: FloatArray) -> FloatArray:
         """What the clip takes from the public rows' average gradient at θ."""
         full = average_gradient(self.objective.loss, self.public, theta)
-        return np.asarray(self.heard.T @ (self.axes @ full - self.told_by(self.turned, theta)))
+        return np.asarray(self.heard.T @ (self.along @ full - self._told(self.turned, theta)))
 
     def hessian_change(self, second_moments: FloatArray) -> FloatArray:
         """By how much the Hessian differs from the public one where second moments are these."""

@@ -279,5 +279,6 @@ ENTRY = RuleEntry(
     kinds=KINDS,
     kinds_of_labels=KINDS_OF_LABELS,
     fills=True,
+    turns=True,
     most_parameters=MOST_PARAMETERS,
 )

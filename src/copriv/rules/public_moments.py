@@ -24,9 +24,10 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import gradient_lengths, record_curvatures, weighted_outer
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turn
 from copriv.rules.clipped_sums import ClippedSums, GradientsToClip
 from copriv.rules.left_out import left_out_slopes, quadratic_forms
-from copriv.vectors import FloatArray, Norm, freeze, read_only
+from copriv.vectors import Axes, FloatArray, Norm, freeze, read_only
 
 # A direction in which the public rows hardly vary is no direction: eigenvalues below this share are raised to it.
 _FLOOR = 1e-9
@@ -116,18 +117,19 @@ class PublicGradients:
         objective: Objective,
         norm: Norm,
         start: FloatArray | None = None,
-        axes: FloatArray | None = None,
+        axes: Axes = (),
     ) -> PublicGradients:
         """From public rows; `start` saves the search for the public model if it is known.
 
-        Along other axes (`rules.axes`) all but the model is in their coordinates, as if rows had been turned.
+        Along other axes (`losses.turned`) all but the model is in their coordinates, as if rows had been turned.
         """
         theta = minimise(objective, public) if start is None else objective.project(start)
         curvature, ridge = objective.curvature(public, theta), 2 * objective.regularization * np.eye(theta.size)
         slopes = left_out_slopes(objective, public, theta, curvature)
         curvatures = record_curvatures(objective.loss, public, theta)
-        if axes is not None:
-            public, curvature, ridge = public.along(axes), axes @ curvature @ axes.T, axes @ ridge @ axes.T
+        if axes:
+            along = np.asarray(axes)
+            public, curvature, ridge = turn(public, axes), along @ curvature @ along.T, along @ ridge @ along.T
         inverse = _symmetric(np.asarray(np.linalg.inv(curvature), dtype=np.float64))
         gradients = public.by_record(public.columns * slopes)
         mean = gradients.mean(axis=1)

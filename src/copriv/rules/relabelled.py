@@ -158,6 +158,6 @@ def flip(labels: FloatArray, before: FloatArray, after: FloatArray) -> FloatArra
 
 def _distance(geometry: PublicGeometry, rows: Sample) -> float:
     """How large a shift the other labels are, as α: what they change the gradient at the public model by."""
-    told = geometry.told_by(rows.along(geometry.axes), geometry.start)
+    told = geometry.told_by(rows, geometry.start)
     change = geometry.deviations(geometry.start, told[None])[0]
     return float(change @ np.linalg.solve(geometry.spread, change) / change.size)

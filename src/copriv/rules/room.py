@@ -18,6 +18,7 @@ import numpy as np
 
 from copriv.losses.filled import second_moment_lengths, seen_second_moments
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turned_model
 from copriv.protocol.terms import RANGES
 from copriv.rules.difference import HessianObservation
 from copriv.rules.geometry import PublicGeometry, lifted_noise
@@ -72,7 +73,7 @@ def room_at(geometry: PublicGeometry, theta: FloatArray, fill: float) -> Room:
 @lru_cache(maxsize=64)
 def _room_at(geometry: PublicGeometry, theta: bytes, fill: float) -> Room:
     objective, place = geometry.objective, np.frombuffer(theta)
-    there, back = np.linalg.solve(geometry.axes.T, place), np.linalg.inv(geometry.axes)
+    there, back = turned_model(place, geometry.axes), np.linalg.inv(geometry.along)
     seen = seen_second_moments(objective.loss, geometry.turned, there, (geometry.clip, fill), geometry.norm)
     return Room(seen, geometry.lift_of(back @ seen @ back.T) @ back, geometry.norm)
 

@@ -114,7 +114,7 @@ def fill_of(rule: AnyRule[Any]) -> float:
 
 
 def axes_of(rule: AnyRule[Any]) -> Axes:
-    """Along which axes a rule wants gradients to be told (`rules.axes`); none if along the features."""
+    """Along which axes a rule wants gradients to be told (`losses.turned`); none if along the features."""
     return tuple(getattr(rule, "axes", ()))
 
 

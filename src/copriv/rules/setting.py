@@ -43,7 +43,7 @@ class NoiseModel:
             are not on the menu.
         positives_std: standard deviation of each owner's noise on the share of positive targets; likewise.
         fill: how gradients are filled with second moments; 0 if they are told alone.
-        axes: along which gradients are told (`rules.axes`), one a row; none if along the features.
+        axes: along which gradients are told (`losses.turned`), one a row; none if along the features.
     """
 
     noise_std: tuple[float, ...]
@@ -73,7 +73,7 @@ class NoiseModel:
             second_moments_std=tuple(calibration.mechanism.noise_std for calibration in squares),
             positives_std=tuple(calibration.mechanism.noise_std for calibration in positives),
             fill=first.fill,
-            axes=getattr(first,"axes",()),
+            axes=first.axes,
         )
 
     def at_share(self, noise_std: float, share: int) -> float:

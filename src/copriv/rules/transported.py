@@ -146,8 +146,8 @@ def relabel(geometry: PublicGeometry, rows: FloatArray, gradient: FloatArray) ->
     low, high = -_FURTHEST, _FURTHEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        there = geometry.told_by(labelled(middle).along(geometry.axes), geometry.start)
-        if float(np.linalg.solve(geometry.axes, there - gradient)[flat]) * constant > 0:
+        there = geometry.told_by(labelled(middle), geometry.start)
+        if float(np.linalg.solve(geometry.along, there - gradient)[flat]) * constant > 0:
             low = middle
         else:
             high = middle

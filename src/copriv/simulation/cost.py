@@ -22,6 +22,7 @@ from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
 from copriv.losses.passes import clipped_average_gradient, clipped_average_gradients
 from copriv.losses.sample import Sample
+from copriv.losses.turned import turn, turned_model
 from copriv.privacy.calibration import calibrate, mechanism_norm
 from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
@@ -30,7 +31,7 @@ from copriv.privacy.sensitivity import of_average_gradient, of_positives, of_sec
 from copriv.protocol.commitment import calibrate_gradients
 from copriv.rules.rule import AnyRule, Ask, ChoosingRule, axes_of, fill_of
 from copriv.simulation.radial import Radial
-from copriv.vectors import FloatArray, IntArray, Norm
+from copriv.vectors import Axes, FloatArray, IntArray, Norm
 
 State = TypeVar("State")
 # So many exact answers are kept for the next training of a rule that chooses.
@@ -134,7 +135,7 @@ def simulate_rule(
     orders, stream = seeded(seed, "orders"), seeded(seed, "noise")
     met = np.stack([_order(len(scene.samples), answers, orders) for _ in range(runs)])
     if isinstance(rule, ChoosingRule):
-        reader = _MenuReader.of(scene, protection, clip, fill_of(rule), np.asarray(axes_of(rule)))
+        reader = _MenuReader.of(scene, protection, clip, fill_of(rule), axes_of(rule))
         return [_choose(rule, reader, order, stream) for order in met]
     noise = protection.of(scene.records, clip, answers)
     states = [rule.begin() for _ in range(runs)]
@@ -168,11 +169,11 @@ class _MenuReader:
     noises: dict[str, list[SimulatedNoise]]
     kept: dict[tuple[int, str, bytes], FloatArray]
     fill: float
-    axes: FloatArray
+    axes: Axes
     turned: tuple[Sample, ...]
 
     @classmethod
-    def of(cls, scene: Scene, protection: Protection, clip: float, fill: float, axes: FloatArray) -> _MenuReader:
+    def of(cls, scene: Scene, protection: Protection, clip: float, fill: float, axes: Axes) -> _MenuReader:
         """With the noise of whole budgets."""
         further = {"second_moments": protection.second_moments, "positives": protection.positives}
         if protection.second_moments is None:
@@ -183,7 +184,7 @@ class _MenuReader:
         for kind, of_size in further.items():
             made = {} if of_size is None else {size: of_size(size) for size in set(scene.records)}
             noises[kind] = [made[size] for size in scene.records] if made else []
-        turned = tuple(sample.along(axes) for sample in scene.samples) if axes.size else scene.samples
+        turned = tuple(turn(sample, axes) for sample in scene.samples)
         return cls(scene, clip, protection.norm, noises, {}, fill, axes, turned)
 
     def answer(self, owner: int, ask: Ask, stream: np.random.Generator) -> FloatArray:
@@ -213,7 +214,7 @@ class _MenuReader:
         if ask.kind == "positives":
             return positive_share(sample)
         loss = self.scene.objective.loss
-        theta = np.linalg.solve(self.axes.T, ask.theta) if self.axes.size else ask.theta
+        theta = turned_model(ask.theta, self.axes)
         if self.fill > 0:
             return filled_average_gradient(loss, turned, theta, self.clip, self.norm, self.fill)
         return clipped_average_gradient(loss, turned, theta, self.clip, self.norm)

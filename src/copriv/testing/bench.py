@@ -22,7 +22,7 @@ from copriv.rules.entry import RuleEntry
 from copriv.rules.registry import resolve
 from copriv.rules.rule import AnyRule, Ask, learn_from, next_ask
 from copriv.rules.setting import NoiseModel, Owners
-from copriv.vectors import FloatArray
+from copriv.vectors import Axes, FloatArray
 
 SIZES = (400, 700, 550)
 _PUBLIC_ROWS = 60
@@ -112,6 +112,7 @@ def _terms(entry: RuleEntry, parameters: int) -> Terms:
         shares=entry.shares,
         kinds=entry.kinds,
         fill=_FILL if entry.fills and entry.shares else 0.0,
+        axes=_axes(parameters) if entry.turns and entry.shares else (),
         loss=loss,
         threshold=0.25 if loss == "huber" else 0.0,
         parameters=parameters,
@@ -120,6 +121,12 @@ def _terms(entry: RuleEntry, parameters: int) -> Terms:
         step=entry.step or _STEP,
         horizon=_MEETINGS,
     )
+
+
+def _axes(parameters: int) -> Axes:
+    """Every feature with a part of the next one."""
+    along = (np.eye(parameters) + 0.5 * np.eye(parameters, k=1)) / (2 * np.sqrt(parameters))
+    return tuple(tuple(axis) for axis in along.tolist())
 
 
 def _sample(truth: FloatArray, records: int, place: int) -> Sample:

@@ -11,7 +11,7 @@ from copriv.planning.scenario import Scenario
 from copriv.planning.search import rank, work_out
 from copriv.planning.training_spec import TrainingSpec
 from copriv.privacy.guarantee import Guarantee
-from copriv.protocol.terms import MENU_KINDS
+from copriv.protocol.menu import MENU_KINDS
 from copriv.protocol.unit import PersonUnit
 from copriv.rules import newton
 
