@@ -77,6 +77,7 @@ class Ahead:
         norm: in which norm.
         records: n_i of each owner.
         noise: variance of each owner's noise on a number of its gradient, if all that it promises goes into one answer.
+        axes: along which gradients are told; none if along the features.
     """
 
     public: Sample
@@ -84,17 +85,17 @@ class Ahead:
     start: FloatArray
     clip: float
     norm: Norm
-    axes: Axes
     records: tuple[int, ...]
     noise: FloatArray
+    axes: Axes = ()
 
     @classmethod
     def of(cls, setting: Setting, public: Sample, start: FloatArray) -> Ahead:
         """Of a plan. Under a menu answers become finer at one place; else several answers at one price are averaged."""
         answers = (1,) * len(setting.records) if setting.terms.shares else setting.answers
         noise = np.asarray(setting.noise_std) ** 2 / np.asarray(answers, dtype=np.float64)
-        terms, at = setting.terms, (setting.clip, setting.norm, setting.terms.axes)
-        return cls(public, terms.objective().loss, start, *at, setting.records, noise)
+        terms, bounds = setting.terms, (setting.clip, setting.norm)
+        return cls(public, terms.objective().loss, start, *bounds, setting.records, noise, terms.axes)
 
     @property
     def sandwich(self) -> PublicSandwich:
