@@ -56,6 +56,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
         unit: what the study protects as one: a record or a person.
         blocks: the blocks that it reads; none if it reads all that there are.
         person: the column that says who people are; empty if records are protected, or if that was not noted.
+        axes: along how many sums of features gradients are told; 0 if along the features.
     """
 
     study: str
@@ -67,6 +68,7 @@ class Enrolled(msgspec.Struct, frozen=True, tag="enrolled", omit_defaults=True):
     unit: str = "record"
     blocks: tuple[str, ...] = ()
     person: str = ""
+    axes: int = 0
 
 
 class Charge(msgspec.Struct, frozen=True, tag="charge", omit_defaults=True):

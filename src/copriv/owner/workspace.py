@@ -262,7 +262,7 @@ class OwnerWorkspace:
         """The study as the ledger knows it."""
         terms = self.study.terms
         about = (terms.digest(), terms.name, terms.learner, by, terms.kind, terms.public, terms.unit)
-        return Enrolled(*about, blocks=self.enrollment.blocks, person=terms.person)
+        return Enrolled(*about, blocks=self.enrollment.blocks, person=terms.person, axes=len(terms.axes))
 
     def standing(self) -> Standing:
         """How the records of the folder stand: whether they were known, and what they have lost."""

@@ -28,7 +28,7 @@ from copriv.owner.sqlite_ledger import SqliteLedger
 from copriv.privacy.guarantee import ADJACENCY, NANO, UNIT, Amount
 from copriv.privacy.release import Release
 from copriv.protocol.text import plain
-from copriv.report.menu import at_share, kind_name
+from copriv.report.menu import at_share, kind_name, told_along
 
 NOT_NAMED = "not named"
 NOT_NOTED = "not noted"
@@ -245,11 +245,12 @@ def _told(entry: Entry, body: Opening | Enrolled | Epoch | Version, unit: str) -
 
 def _enrolled(entry: Entry, body: Enrolled) -> LedgerEvent:
     public = "" if body.public is None else f"; {body.public.words}"
+    along = f"; {told_along(body.axes)}" if body.axes else ""
     return LedgerEvent(
         number=entry.sequence,
         date=entry.at,
         event="enrolled",
-        words=f"approved by {plain(body.approved_by)}{public}",
+        words=f"approved by {plain(body.approved_by)}{public}{along}",
         study=plain(body.name) or f"study {plain(body.study)[:12]}",
         learner=plain(body.learner) or NOT_NAMED,
         terms=body.study,

@@ -19,7 +19,7 @@ from copriv.privacy.guarantee import ADJACENCY, Amount, Measure
 from copriv.protocol.text import plain
 from copriv.report.dataset_statement import book_weakness
 from copriv.report.ledger_history import learner_name, study_name
-from copriv.report.menu import at_share, kind_name
+from copriv.report.menu import at_share, kind_name, told_along
 from copriv.report.sentence import many
 
 
@@ -51,6 +51,7 @@ class LedgerSheet(msgspec.Struct):
     weakness: str | None
     asked: dict[str, str] = {}
     blocks: list[BlockShown] = []
+    along: dict[str, str] = {}
 
 
 def what_was_chosen(ledger: SqliteLedger) -> dict[str, str]:
@@ -103,6 +104,7 @@ def ledger_sheet(path: Path, book: LedgerState, asked: dict[str, str] | None = N
         weakness=book_weakness(book),
         asked=asked or {},
         blocks=show_blocks(book),
+        along={study: told_along(enrolled.axes) for study, enrolled in book.enrolled.items() if enrolled.axes},
     )
 
 
@@ -120,6 +122,7 @@ def sheet_lines(told: LedgerSheet, words: str) -> Iterator[str]:
     for study, name in told.names.items():
         rows.append(("study", f"{name} ({study[:12]})"))
         rows.extend([("asked", told.asked[study])] if study in told.asked else [])
+        rows.extend([("axes", told.along[study])] if study in told.along else [])
     if told.weakness:
         rows.append(("beware", told.weakness))
     for name, value in (*rows, ("receipt", told.receipt)):

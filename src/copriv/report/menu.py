@@ -58,6 +58,19 @@ def told_kind(kind: str, fill: float) -> str:
     return "filled_gradient" if kind == "gradient" and fill > 0 else kind
 
 
+def told_along(axes: int) -> str:
+    """Along what gradients are told, where it is not along the features; empty where it is.
+
+    >>> told_along(4)
+    'gradients are told along 4 sums of features that the study names, and the clip counts along them'
+    """
+    return f"gradients are told along {_sums(axes)}, and the clip counts along them" if axes else ""
+
+
+def _sums(axes: int) -> str:
+    return f"{axes:,} sum{'' if axes == 1 else 's'} of features that the study names"
+
+
 def at_share(share: int, before: int = 0) -> str:
     """At which share of the training budget; nothing without a menu.
 
@@ -129,7 +142,7 @@ def _choices(parts: list[QueryBudget], commitment: Commitment, parameters: int) 
     """One kind: what leaves, and the price and the noise at every share."""
     first, norm, unit = parts[0], parts[0].sensitivity.norm.name, commitment.unit
     kind = told_kind(first.kind, commitment.fill)
-    what, most = _limits(kind, parameters, norm)
+    what, most = _limits(kind, parameters, norm, len(commitment.axes))
     choices = ", ".join(
         f"{part.share} % ({part.calibration.charge.words}): scale {part.calibration.mechanism.scale:.6g}"
         for part in parts
@@ -142,15 +155,25 @@ def _choices(parts: list[QueryBudget], commitment: Commitment, parameters: int) 
     )
 
 
-def _limits(kind: str, parameters: int, norm: str) -> tuple[str, str]:
+def _limits(kind: str, parameters: int, norm: str, axes: int) -> tuple[str, str]:
     """What answers of a kind consist of, if its name does not say it; and what a record counts, for a number."""
-    squares = f"{second_moment_count(parameters):,} averages of products of two features"
+    along, measured = (f"along {_sums(axes)}", f"{norm}, along these sums") if axes else ("", norm)
+    squares = f"{second_moment_count(parameters):,} averages of products of two {product_of(axes)}"
     of_kind = {
         "filled_gradient": (
-            f" ({parameters:,} of a gradient and {squares}, weighted averages of xxᵀ)",
-            f"gradient and second moments together are at most {{:g}} long ({norm})",
+            f" ({parameters:,} of a gradient{along and f' {along}'} and {squares}, weighted averages of xxᵀ)",
+            f"gradient and second moments together are at most {{:g}} long ({measured})",
         ),
         "second_moments": (" (averages of xxᵀ, the same at any model)", "row is at most {:g} long"),
         "positives": (" (of the records that train, how many are positive)", "share of it is at most {:g}"),
     }
-    return of_kind.get(kind, ("", f"gradient is at most {{:g}} long ({norm})"))
+    return of_kind.get(kind, (along and f" ({along})", f"gradient is at most {{:g}} long ({measured})"))
+
+
+def product_of(axes: int) -> str:
+    """What is multiplied in second moments behind a gradient.
+
+    >>> product_of(0), product_of(4)
+    ('features', 'of these sums')
+    """
+    return "of these sums" if axes else "features"

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from copriv.protocol.text import plain
-from copriv.report.menu import kind_name
+from copriv.report.menu import kind_name, told_along
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["plain"] = plain
     environment.filters["kind_name"] = kind_name
+    environment.filters["told_along"] = told_along
     return environment
 
 

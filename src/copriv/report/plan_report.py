@@ -16,6 +16,7 @@ from copriv.planning.feature_choice import FeatureChoice
 from copriv.planning.feature_trade import Traded
 from copriv.planning.scenario import Scenario
 from copriv.protocol.terms import Terms
+from copriv.report.menu import told_along
 from copriv.report.quality_lines import baseline, headings
 from copriv.report.sentence import many
 
@@ -62,6 +63,7 @@ def show_plan(
         f"  learner   {terms.learner or _NOT_NAMED}; {terms.public.words}",
         f"  rule      {terms.rule}, at most {many(candidates[0].answers, 'answer')} of each owner ({terms.meeting})",
         f"  clip      {terms.clip:.4g}, box {terms.limit:.4g}",
+        *([f"  axes      {told_along(len(terms.axes))}"] if terms.axes else []),
     )
     _say(lines, console)
     _say(() if worth is None else worth.lines, console)

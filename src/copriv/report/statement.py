@@ -21,7 +21,7 @@ from copriv.protocol.public_rows import PublicRows
 from copriv.protocol.unit import PersonUnit
 from copriv.report.deployment import Deployment, Facts, describe_deployment
 from copriv.report.figures import Spending, spending
-from copriv.report.menu import MenuStated, chosen_words
+from copriv.report.menu import MenuStated, chosen_words, told_along
 from copriv.report.pages import render
 from copriv.runtime.local_run import LocalRun
 
@@ -88,7 +88,8 @@ class OwnerStatement(msgspec.Struct):
     """What one owner promised and did.
 
     Where the terms have a menu, `scale` is that of a gradient for the whole training budget, and `menu` has every
-    choice with its noise and how often it was made.
+    choice with its noise and how often it was made. `axes` is along how many sums of features gradients were told, and
+    `clip` counts along them; 0 if along the features.
     """
 
     owner: str
@@ -106,6 +107,7 @@ class OwnerStatement(msgspec.Struct):
     accountant: Accountant
     weakness: str | None
     menu: list[MenuStated] = []
+    axes: int = 0
 
 
 class PublicStated(msgspec.Struct):
@@ -233,7 +235,7 @@ def describe(statement: Statement) -> str:
         *(
             f"{owner.owner}: ε = {owner.epsilon:g}, δ = {owner.delta:g} promised, ε = {owner.epsilon_spent:.6g} spent, "
             f"{owner.answers} of {owner.most_answers} answers, {owner.mechanism} noise of scale {owner.scale:.4g}"
-            f"{_chosen(owner)}"
+            f"{_chosen(owner)}{_along(owner)}"
             for owner in statement.owners
         ),
         statement.public.words,
@@ -255,6 +257,11 @@ def _chosen(owner: OwnerStatement) -> str:
     if not owner.menu:
         return ""
     return f" for the whole training budget, and more for a share of it; asked: {chosen_words(owner.menu) or 'nothing'}"
+
+
+def _along(owner: OwnerStatement) -> str:
+    words = told_along(owner.axes)
+    return f"; {words}" if words else ""
 
 
 def _noise(statement: Statement) -> str:
@@ -287,6 +294,7 @@ def owner_statement(spent: Spending, commitment: Commitment) -> OwnerStatement:
         accountant=commitment.calibration.accountant,
         weakness=weakness(commitment.calibration.guarantee, spent.records),
         menu=spent.menu,
+        axes=len(commitment.axes),
     )
 
 

@@ -13,7 +13,7 @@ from copriv.records.column import Column
 from copriv.records.dictionary import Dictionary
 from copriv.records.exposure import Exposure
 from copriv.records.target import Target
-from copriv.report.menu import MADE_FINER, kind_name, told_kind
+from copriv.report.menu import MADE_FINER, kind_name, product_of, told_along, told_kind
 
 _MOST_CATEGORIES = 12
 
@@ -27,6 +27,7 @@ def study_rows(study: StudyFile) -> list[tuple[str, str]]:
         ("target", f"{quoted(dictionary.target.name)}: {_target(dictionary.target)}"),
         ("bounds", _bounds(study.terms)),
         *([("menu", _menu(study.terms))] if study.terms.shares else []),
+        *([("axes", _turned(study.terms))] if study.terms.axes else []),
         *([("behind gradients", _filled(study.terms))] if study.terms.fill else []),
         *([("positive", _positive(dictionary.target))] if "positives" in study.terms.kinds else []),
         *([("evaluations", _evaluations(study.terms))] if study.terms.evaluations else []),
@@ -88,7 +89,8 @@ def _categories(target: Target) -> str:
 def _bounds(terms: Terms) -> str:
     counted = "gradient and second moments together" if terms.fill else "gradient"
     return (
-        f"models within ±{terms.limit:g}, a {terms.unit}'s {counted} at most {terms.clip:g} long, "
+        f"models within ±{terms.limit:g}, a {terms.unit}'s {counted} at most {terms.clip:g} long"
+        f"{' (along the axes below)' if terms.axes else ''}, "
         f"regularization {terms.regularization:g}, a record's row at most {terms.row_norm:g} long, its target within "
         f"±{terms.target_bound:g}"
     )
@@ -104,12 +106,20 @@ def _menu(terms: Terms) -> str:
     )
 
 
+def _turned(terms: Terms) -> str:
+    """Along what gradients are told, where terms name axes; they are in the study file, and in the digest."""
+    return (
+        f"average {told_along(len(terms.axes))}: a record's counts at most {terms.clip:g} there; no record becomes "
+        "longer by it; noise and price are those of gradients along the features"
+    )
+
+
 def _filled(terms: Terms) -> str:
     """What leaves with every gradient, where the terms fill them."""
     return (
         f"with every average gradient leave {second_moment_count(terms.parameters):,} averages of products of two "
-        f"features (xxᵀ); a record's products count at most {terms.fill:g} times, and less where its gradient leaves "
-        f"less room below {terms.clip:g}; noise and price are those of the gradient alone"
+        f"{product_of(len(terms.axes))} (xxᵀ); a record's products count at most {terms.fill:g} times, and less where "
+        f"its gradient leaves less room below {terms.clip:g}; noise and price are those of the gradient alone"
     )
 
 

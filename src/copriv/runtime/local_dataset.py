@@ -180,11 +180,11 @@ def _pay(payment: Payment, ledger: SqliteLedger, run: str, study: TrainingPlan, 
     if declared is not None:
         ledger.open_epoch(declared.guarantee, declared.budgets, payment.person.name)
     name = _query(run)
-    asks = study.terms.kind
-    about = (name, origin.name, origin.learner, payment.person.name, asks, origin.public, study.terms.unit)
+    terms = study.terms
+    about = (name, origin.name, origin.learner, payment.person.name, terms.kind, origin.public, terms.unit)
     blocks = block_of_file(ledger.state(), payment.records)
-    ledger.enroll(Enrolled(*about, blocks=blocks, person=study.terms.person))
-    ledger.reserve(name, study.terms.digest(), payment.price, name, payment.price)
+    ledger.enroll(Enrolled(*about, blocks=blocks, person=terms.person, axes=len(terms.axes)))
+    ledger.reserve(name, terms.digest(), payment.price, name, payment.price)
     ledger.settle()
 
 

@@ -34,7 +34,7 @@ def enrolled_by(who: str, study: TrainingPlan, origin: Origin) -> Enrolled:
     """What ledgers keep of a run, by its name, before anything is charged to it."""
     terms = study.terms
     about = (terms.digest(), origin.name, origin.learner, who, terms.kind, origin.public, terms.unit)
-    return Enrolled(*about, person=terms.person)
+    return Enrolled(*about, person=terms.person, axes=len(terms.axes))
 
 
 def _public_rows(request: TrainRequest, sources: Sources, intake: Intake, terms: Terms) -> PublicRows:

@@ -35,7 +35,7 @@ def dictionary(features="all", target="cost", *, labels=False):
 
 def estimate(size, *, owners=6, pulled=0.0, none=""):
     stream, one = np.random.default_rng(1), np.eye(size)
-    sandwich = PublicSandwich(one, one, 4 * one, 0 * one, 4 * one, 0 * one, left=1.0, flat=False)
+    sandwich = PublicSandwich(one, one, 4 * one, 0 * one, 4 * one, 0 * one, left=1.0, flat=False, back=one)
     each = 1 + 0.05 * stream.normal(size=(owners, size))
     records = np.full(owners, 400.0)
     spent = (np.full(owners, 0.01), 0.001 * one, np.full(size, pulled), none)
