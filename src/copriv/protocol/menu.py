@@ -22,25 +22,8 @@ MOST_FILLED, _SMALLEST_FILL = 200, 1e-18
 
 
 def require_menu(terms: Terms) -> None:
-    """A menu has shares and kinds, each written in one way only; or there is none. Gradients of records are filled."""
-    if 0 < terms.fill < _SMALLEST_FILL:
-        raise BadInput(
-            f"a fill of {terms.fill:g}", remedy=f"give 0, or a number from {_SMALLEST_FILL:g}", value=terms.fill
-        )
-    if terms.fill > 0 and (not terms.shares or terms.unit != "record" or terms.parameters > MOST_FILLED):
-        raise BadInput(
-            f"a fill of {terms.fill:g}, of {terms.unit}s, with {len(terms.shares)} shares on the menu and models of "
-            f"{terms.parameters:,} numbers",
-            remedy=f"fill gradients of records alone, under a menu, with models of at most {MOST_FILLED} numbers",
-            value=terms.fill,
-        )
-    if terms.axes and (not terms.shares or terms.unit != "record"):
-        raise BadInput(
-            f"axes of gradients of {terms.unit}s, with {len(terms.shares)} shares on the menu",
-            remedy="turn gradients of records alone, under a menu",
-            value=len(terms.axes),
-        )
-    require_axes(terms.axes, terms.parameters)
+    """A menu has shares and kinds, each written in one way only; or there is none."""
+    _require_gradients(terms)
     if not terms.shares and not terms.kinds:
         return
     ascending = all(one < other for one, other in pairwise(terms.shares))
@@ -64,3 +47,25 @@ def require_menu(terms: Terms) -> None:
             remedy=f"take them off the menu, or reduce records to at most {MOST_SQUARED:,} features",
             value=terms.parameters,
         )
+
+
+def _require_gradients(terms: Terms) -> None:
+    """Gradients of records alone are filled, and told along axes, under a menu."""
+    if 0 < terms.fill < _SMALLEST_FILL:
+        raise BadInput(
+            f"a fill of {terms.fill:g}", remedy=f"give 0, or a number from {_SMALLEST_FILL:g}", value=terms.fill
+        )
+    if terms.fill > 0 and (not terms.shares or terms.unit != "record" or terms.parameters > MOST_FILLED):
+        raise BadInput(
+            f"a fill of {terms.fill:g}, of {terms.unit}s, with {len(terms.shares)} shares on the menu and models of "
+            f"{terms.parameters:,} numbers",
+            remedy=f"fill gradients of records alone, under a menu, with models of at most {MOST_FILLED} numbers",
+            value=terms.fill,
+        )
+    if terms.axes and (not terms.shares or terms.unit != "record"):
+        raise BadInput(
+            f"axes of gradients of {terms.unit}s, with {len(terms.shares)} shares on the menu",
+            remedy="turn gradients of records alone, under a menu",
+            value=len(terms.axes),
+        )
+    require_axes(terms.axes, terms.parameters)
