@@ -11,8 +11,9 @@ import msgspec
 
 from copriv.api.audited_owner import audited_house
 from copriv.api.settings import require_known
+from copriv.audit.axes import skewed_axes
 from copriv.audit.claim import Asks, Claim
-from copriv.audit.examination import DRAWS, OWNERS, Effort, examine, examine_filled
+from copriv.audit.examination import DRAWS, OWNERS, Effort, examine, examine_filled, examine_turned
 from copriv.audit.menu import audit_menu, build_menu_subject
 from copriv.audit.result import AuditResult
 from copriv.audit.transcript import LEVEL
@@ -39,7 +40,8 @@ _WITH_MENU = ("menu", "all")
 _ANSWERS_PER_OWNER, _LONG_ANSWERS_PER_OWNER = 4, 8
 _FEWEST_WITH_MENU = 20
 # Fills, in clips: one that takes all the room of a row of length 1 along an axis, and one that some rows have room for.
-_WHOLE_ROOM, _SOME_ROOM = 1.0, 0.1
+# Rows are shorter along the audited axes, down to some hundredth.
+_WHOLE_ROOM, _SOME_ROOM, _ROOM_OF_SHORT_ROWS = 1.0, 0.1, 1e4
 _WORDS = {"gradient": "gradients", "moments": "moments"}
 
 
@@ -145,12 +147,12 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
     Args:
         epsilon: what the owner claims about any one record (replace-one).
         settings: delta (0 for Laplace noise, above for Gaussian), asks ("gradient", "moments", "both", "menu" for
-            answers of unequal price and kind, gradients filled with second moments among them, or "all"), records,
-            parameters and clip of the owner, answers (of the transcript), draws (answers of the canaries; more certify
-            more), level (how often a correct owner may fail the transcript test), replies (how many studies and file
-            formats to compare whole replies under; None for all), seed (of everything but the noise), unit ("person"
-            swaps whole people, whose rows are clipped as one), rows (of the person that is swapped), tell (is told how
-            far it is).
+            answers of unequal price and kind, among them gradients filled with second moments and gradients along other
+            axes, or "all"), records, parameters and clip of the owner, answers (of the transcript), draws (answers of
+            the canaries; more certify more), level (how often a correct owner may fail the transcript test), replies
+            (how many studies and file formats to compare whole replies under; None for all), seed (of everything but
+            the noise), unit ("person" swaps whole people, whose rows are clipped as one), rows (of the person that is
+            swapped), tell (is told how far it is).
 
     Raises:
         BadInput: if a setting is unknown or out of range.
@@ -168,6 +170,7 @@ def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audi
         owners = order["answers"] // _ANSWERS_PER_OWNER
         tests += _attack_menu(with_menu, owners, order, "asking for choices from a menu")
         tests += [] if with_menu.rows else _attack_filled(with_menu, effort, order)
+        tests += [] if with_menu.rows else _attack_turned(with_menu, effort, order)
     compared = audit_whole_reply(audited_house(), cases, counting(order["tell"], "comparing whole replies"))
     tests.append(msgspec.structs.replace(compared, claimed=guarantee.epsilon))
     return Audit(
@@ -225,7 +228,26 @@ def _attack_filled(claim: Claim, effort: Effort, order: AuditSettings) -> list[A
     among_others = replace(claim, fill=_SOME_ROOM * claim.clip)
     owners = order["answers"] // _LONG_ANSWERS_PER_OWNER
     tests += _attack_menu(among_others, owners, order, "asking for filled gradients from a menu")
-    return [msgspec.structs.replace(test, name=f"filled: {test.name.removeprefix('menu: ')}") for test in tests]
+    return _named("filled", tests)
+
+
+def _attack_turned(claim: Claim, effort: Effort, order: AuditSettings) -> list[AuditResult]:
+    """Owners that tell gradients along other axes, each with and without what fills them."""
+    chance = seeded(order["seed"], "audit of turned gradients")
+    turned = replace(claim, axes=skewed_axes(claim.parameters, chance))
+    owners = order["answers"] // _LONG_ANSWERS_PER_OWNER // 2
+    found: list[AuditResult] = []
+    for name, whole, some in (("turned", 0.0, 0.0), ("turned and filled", _ROOM_OF_SHORT_ROWS, _SOME_ROOM)):
+        words = f"asking for gradients that are {name}"
+        alone = replace(turned, answers=1, share=100, fill=whole * claim.clip)
+        tests = examine_turned(alone, effort, chance, tell=counting(order["tell"], words))
+        tests += _attack_menu(replace(turned, fill=some * claim.clip), owners, order, f"{words}, from a menu")
+        found += _named(name, tests)
+    return found
+
+
+def _named(name: str, tests: list[AuditResult]) -> list[AuditResult]:
+    return [msgspec.structs.replace(test, name=f"{name}: {test.name.removeprefix('menu: ')}") for test in tests]
 
 
 def _attack_menu(claim: Claim, asked: int, order: AuditSettings, words: str) -> list[AuditResult]:

@@ -3,7 +3,7 @@
 It tries what has broken sensitivity bounds before: opposite gradients of full length, directions in which norms
 differ, records just on the clip, features so small or so large that their squares leave the range of doubles, other
 records that round badly. Targets stay within the terms, features below 1e150: an owner's dictionary bounds both far
-more tightly.
+more tightly. Where gradients are told along axes, all this is tried there: it is along them that a record is clipped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from copriv.audit.axes import along, back
 from copriv.audit.claim import Claim
 from copriv.audit.subject import LIMIT, REACH
 from copriv.losses.sample import Sample
@@ -44,13 +45,13 @@ class Neighbours:
 def propose(claim: Claim, generator: np.random.Generator) -> Iterator[Neighbours]:
     """Endless fresh attempts: opposite records in every other one, unrelated ones in between."""
     while True:
-        row, theta = any_direction(claim, generator) * generator.choice(SIZES), any_model(claim, generator)
+        row, theta = _any_row(claim, generator), any_model(claim, generator)
         others, other_targets = other_records(claim, generator)
         target = _target(claim, row, theta, generator)
         margin = float(theta @ row)
         opposite = np.clip(2 * margin - target, -REACH * claim.clip, REACH * claim.clip)
         yield Neighbours(others, other_targets, np.array([row, row]), np.array([target, opposite]), theta)
-        rows = np.array([row, any_direction(claim, generator) * generator.choice(SIZES)])
+        rows = np.array([row, _any_row(claim, generator)])
         targets = np.array([target, _target(claim, rows[1], theta, generator)])
         yield Neighbours(others, other_targets, rows, targets, theta)
 
@@ -65,7 +66,16 @@ def perturb(claim: Claim, found: Neighbours, generator: np.random.Generator) -> 
 
 
 def any_direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
-    """Signs, an axis, anything, or numbers of all sizes at once; no entry above 1."""
+    """Signs, an axis, anything, or numbers of all sizes at once; or, where there are axes, features of that kind.
+
+    A row along one feature is where the length there is least like the length here.
+    """
+    found = _plain_direction(claim, generator)
+    return along(found, claim.axes) if claim.axes and generator.integers(2) else found
+
+
+def _plain_direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
+    """No entry is above 1."""
     signs = generator.choice([-1.0, 1.0], size=claim.parameters)
     kind = generator.integers(4)
     if kind == 0:
@@ -75,6 +85,15 @@ def any_direction(claim: Claim, generator: np.random.Generator) -> FloatArray:
     if kind == 2:
         return generator.uniform(-1, 1, size=claim.parameters)
     return signs * 10.0 ** generator.uniform(-160, 0, size=claim.parameters)
+
+
+def row_of(claim: Claim, there: FloatArray) -> FloatArray:
+    """The row that lies there along the claim's axes; none is larger than the largest."""
+    return np.clip(back(there, claim.axes), -LARGEST, LARGEST)
+
+
+def _any_row(claim: Claim, generator: np.random.Generator) -> FloatArray:
+    return row_of(claim, any_direction(claim, generator) * generator.choice(SIZES))
 
 
 def any_model(claim: Claim, generator: np.random.Generator) -> FloatArray:
@@ -90,7 +109,7 @@ def any_model(claim: Claim, generator: np.random.Generator) -> FloatArray:
 def _target(claim: Claim, row: FloatArray, theta: FloatArray, generator: np.random.Generator) -> float:
     """The largest target, or the one whose gradient lies just on the clip."""
     bound, sign = REACH * claim.clip, generator.choice([-1.0, 1.0])
-    length = claim.norm.of(row)
+    length = claim.norm.of(along(row, claim.axes))
     if generator.integers(2) or length < 1e-300:
         return float(sign * bound)
     on_the_clip = float(theta @ row) + sign * claim.clip / (2 * length) * (1 + generator.integers(-2, 3) * 2.0**-52)

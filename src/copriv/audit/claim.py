@@ -12,7 +12,7 @@ from copriv.audit.furthest import furthest_change
 from copriv.audit.gaussian_curve import largest_mu, smallest_epsilon
 from copriv.errors import BadInput
 from copriv.privacy.guarantee import Guarantee
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 Asks: TypeAlias = Literal["gradient", "moments", "second_moments", "positives"]
 
@@ -40,6 +40,7 @@ class Claim:
         share: of a menu: the per cent of the guarantee that one answer may take; then `answers` does not count.
         rows: how many rows the person that is swapped has; 0 if the unit is a record.
         fill: of a menu: how much of xxᵀ a record tells behind its gradient, in the room of that; 0 if nothing.
+        axes: of a menu: along which gradients are told and clipped, one a row; none if along the features.
     """
 
     guarantee: Guarantee
@@ -51,6 +52,7 @@ class Claim:
     share: int = 0
     rows: int = 0
     fill: float = 0.0
+    axes: Axes = ()
 
     def __post_init__(self) -> None:
         if self.records < 2:
@@ -70,6 +72,12 @@ class Claim:
                 f"a fill of {self.fill}, of one {self.unit}",
                 remedy="give a finite number of at least 0; gradients of people are told alone",
                 value=self.fill,
+            )
+        if self.axes and (self.rows > 0 or np.shape(self.axes) != (self.parameters, self.parameters)):
+            raise BadInput(
+                f"{len(self.axes)} axes of gradients of one {self.unit}, with {self.parameters} numbers",
+                remedy="give as many axes as a gradient has numbers; gradients of people are told along features",
+                value=len(self.axes),
             )
 
     @property
@@ -106,7 +114,7 @@ class Claim:
     def change(self) -> float:
         """How far one replaced record can move an answer: 2C/n; moments, as far as the furthest two; a share, 1/n.
 
-        What fills the room of a clipped gradient does not move it further.
+        What fills the room of a clipped gradient does not move it further. Nor do axes: along them it is clipped.
         """
         if self.asks == "positives":
             return 1 / self.records

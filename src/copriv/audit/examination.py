@@ -22,6 +22,7 @@ from copriv.audit.floating_point import audit_low_bits, split
 from copriv.audit.neighbours import audit_neighbours
 from copriv.audit.pair import canaries
 from copriv.audit.result import AuditResult
+from copriv.audit.second_derivation import audit_exact
 from copriv.audit.subject import Subject, build_subject
 from copriv.audit.transcript import LEVEL, audit_transcript
 from copriv.errors import BadInput
@@ -35,7 +36,7 @@ _FEWEST = 100
 # Which part of the draws each canary gets, and the low bits; answers with moments are long, so there are fewer of them.
 _PARTS: dict[Asks, tuple[int, ...]] = {"gradient": (1, 8), "moments": (16,)}
 _LOW_BITS: dict[Asks, int] = {"gradient": 10, "moments": 40}
-_PART_FILLED = 32
+_PART_FILLED, _PART_TURNED = 32, 64
 _EVERY = 50
 
 
@@ -50,7 +51,7 @@ class Effort:
     Args:
         draws: answers with gradients from two neighbours along (1, …, 1); an eighth of them along an axis, a tenth for
             the low bits. With moments a sixteenth from the furthest neighbours, a fortieth for the low bits. With
-            filled gradients a thirty-second.
+            filled gradients a thirty-second, with gradients along other axes half of that.
         level: how often a correct owner may fail the transcript test.
         confidence: of the certificates of the canaries and the low bits.
         owners: how many owners' moments are measured; of gradients, one owner gives a whole transcript.
@@ -69,10 +70,9 @@ class Effort:
         """Answers from each pair of neighbours."""
         return tuple(self.draws // part for part in _PARTS[asks])
 
-    @property
-    def filled(self) -> int:
-        """Answers from two neighbours whose filled gradients differ in their second moments."""
-        return self.draws // _PART_FILLED
+    def of_menu(self, claim: Claim) -> int:
+        """Answers from two neighbours whose gradients are filled, or told along axes."""
+        return self.draws // (_PART_TURNED if claim.axes else _PART_FILLED)
 
     def low_bits(self, asks: Asks) -> int:
         """Answers whose low bits are looked at."""
@@ -121,12 +121,24 @@ def examine_filled(
 
     What else there is to see of them, `menu` sees.
     """
-    subject, advance = build(claim), _Counter(tell, effort.filled)
-    found = [audit_neighbours(subject, generator)]
-    for pair in canaries(claim):
-        attempt = partial(audit_canary, subject, pair, effort.filled, effort.confidence, generator, advance)
+    subject, pairs = build(claim), canaries(claim)
+    found, draws = [audit_neighbours(subject, generator)], effort.of_menu(claim)
+    advance = _Counter(tell, len(pairs) * draws)
+    for pair in pairs:
+        attempt = partial(audit_canary, subject, pair, draws, effort.confidence, generator, advance)
         found += confirm(attempt)
     return found
+
+
+def examine_turned(
+    claim: Claim,
+    effort: Effort,
+    generator: np.random.Generator,
+    build: BuildSubject = build_subject,
+    tell: Tell = _say_nothing,
+) -> list[AuditResult]:
+    """The same of gradients that are told along axes, filled or alone; and whether they are what the terms say."""
+    return [audit_exact(build(claim), generator), *examine_filled(claim, effort, generator, build, tell)]
 
 
 class _Counter:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from copriv.audit import adversary
-from copriv.audit.adversary import LARGEST, SIZES, Neighbours, any_direction, any_model, other_records
+from copriv.audit.adversary import LARGEST, SIZES, Neighbours, any_direction, any_model, other_records, row_of
+from copriv.audit.axes import along
 from copriv.audit.claim import Claim
 from copriv.audit.reference import reference_second_moments
 from copriv.audit.subject import REACH
@@ -39,14 +40,14 @@ def _sharing(claim: Claim, generator: np.random.Generator) -> Neighbours:
         parts[1] = parts[0]
     first, second = (any_direction(claim, generator) for _ in parts)
     directions = (first, second if generator.integers(3) else first)
-    rows = np.array([_row(claim, *one, generator) for one in zip(directions, parts, strict=True)])
+    rows = np.array([row_of(claim, _row(claim, *one, generator)) for one in zip(directions, parts, strict=True)])
     targets = [_target(claim, row, theta, part, generator) for row, part in zip(rows, parts, strict=True)]
     others, other_targets = other_records(claim, generator)
     return Neighbours(others, other_targets, rows, np.array(targets), theta)
 
 
 def _row(claim: Claim, direction: FloatArray, part: float, generator: np.random.Generator) -> FloatArray:
-    """Of any size, or of the one at which the fill just fits."""
+    """Of any size, or of the one at which the fill just fits; along the claim's axes."""
     size = claim.norm.of(reference_second_moments(Sample.of_rows([direction], [0.0]), claim.norm))
     held = min(part, 1.0)
     room = claim.clip * ((1 - held) if claim.norm is Norm.L1 else np.sqrt((1 - held) * (1 + held)))
@@ -58,6 +59,6 @@ def _row(claim: Claim, direction: FloatArray, part: float, generator: np.random.
 
 def _target(claim: Claim, row: FloatArray, theta: FloatArray, part: float, generator: np.random.Generator) -> float:
     """The one whose gradient takes this part of the clip, if it is within the terms."""
-    bound, length = REACH * claim.clip, claim.norm.of(row)
+    bound, length = REACH * claim.clip, claim.norm.of(along(row, claim.axes))
     slope = part * claim.clip / length if length > _SHORTEST else 0.0
     return float(np.clip(theta @ row - generator.choice([-0.5, 0.5]) * slope, -bound, bound))

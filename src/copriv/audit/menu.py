@@ -24,8 +24,9 @@ import numpy as np
 from copriv.audit.claim import Asks, Claim
 from copriv.audit.levels import Steps, levels_verdict, steps_hold
 from copriv.audit.people import as_people
-from copriv.audit.reference import reference_answer, reference_filled, reference_positives, reference_second_moments
+from copriv.audit.reference import reference_positives, reference_second_moments
 from copriv.audit.result import AuditResult
+from copriv.audit.second_derivation import reference_gradient
 from copriv.audit.subject import LIMIT, NAME, Advance, MakeResponder, make_terms, on_one_core
 from copriv.audit.transcript import CONFIRMING, FIRST_LEVEL, Reading, draw_records, read
 from copriv.losses.sample import Sample
@@ -91,9 +92,9 @@ def honest_menu(claim: Claim) -> Commitment:
 
 
 def menu_terms(claim: Claim) -> Terms:
-    """The terms of a claim, with a menu; gradients are filled if the claim says so."""
-    terms = make_terms(replace(claim, asks="gradient", share=0, fill=0.0))
-    return msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS, fill=claim.fill)
+    """The terms of a claim, with a menu; gradients are filled, or told along axes, if the claim says so."""
+    terms = make_terms(replace(claim, asks="gradient", share=0, fill=0.0, axes=()))
+    return msgspec.structs.replace(terms, shares=SHARES, kinds=KINDS, fill=claim.fill, axes=claim.axes)
 
 
 @dataclass(slots=True)
@@ -246,9 +247,7 @@ def _exact(claim: Claim, kind: Asks, sample: Sample, theta: FloatArray) -> Float
         return reference_second_moments(sample, claim.norm)
     if kind == "positives":
         return reference_positives(sample)
-    if claim.fill:
-        return reference_filled(sample, theta, (claim.clip, claim.fill), claim.norm)
-    return reference_answer(sample, theta, claim.clip, claim.norm)
+    return reference_gradient(claim, sample, theta)
 
 
 def _noise_verdict(subject: MenuSubject, readings: dict[Choice, Reading], owners: int, level: float) -> AuditResult:

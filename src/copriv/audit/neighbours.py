@@ -4,7 +4,8 @@ The noise hides a change of the declared sensitivity and no more. Both exact ans
 code, rounding included, from synthetic records: nobody ever sees the exact answer of a real one. A search proves
 nothing, but a clip that is missing, in the wrong norm or taken after the average is found at once. Moments have no
 clip; they are bounded because an owner refuses longer records, so only tables that it accepts count. Filled gradients
-are searched for by an adversary of their own. There is no chance in the verdict, and so no false alarm.
+are searched for by an adversary of their own. Where gradients are told along axes, records are sought there. There is
+no chance in the verdict, and so no false alarm.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ the direction.
 
 Second moments that fill the room of a gradient are told apart by two records without a gradient, along two axes.
 
+Where gradients are told along axes other than the features, directions are along these, and rows are those that lie
+there: their gradients, as they are told, are opposite and at the clip.
+
 Moments have no clip and no partner that could cancel a square: the canary is one of the furthest two records, and all
 other features are 0. For the low bits a first table without any features has the exact answer 0.
 """
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copriv.audit.axes import back
 from copriv.audit.claim import Claim
 from copriv.audit.furthest import TARGETS, furthest_rows
 from copriv.audit.reference import reference_filled, reference_moments
@@ -50,7 +54,8 @@ def canaries(claim: Claim) -> tuple[Pair, ...]:
         return (_filled_pair(claim),)
     if claim.asks == "moments":
         return (_moments_pair(claim, "of the furthest two", furthest_rows(claim.parameters, claim.norm), TARGETS),)
-    return tuple(make_pair(claim, point(claim.parameters)) for point in (diagonal, axis))
+    points = (axis,) if claim.axes else (diagonal, axis)
+    return tuple(make_pair(claim, point(claim.parameters)) for point in points)
 
 
 def low_bits_pair(claim: Claim) -> Pair:
@@ -81,7 +86,7 @@ def axis(parameters: int) -> Direction:
 
 def _table(claim: Claim, unit: FloatArray, canary: float) -> Sample:
     rows, targets = np.zeros((claim.records, claim.parameters)), np.zeros(claim.records)
-    rows[:2] = ROW_NORM * unit
+    rows[:2] = _longest(back(unit, claim.axes))
     targets[:2] = REACH * claim.clip * np.array([canary, -1.0])
     return Sample.of_rows(rows, targets)
 
@@ -94,10 +99,17 @@ def _moments_pair(claim: Claim, name: str, rows: FloatArray, targets: tuple[floa
 
 def _filled_pair(claim: Claim) -> Pair:
     """One record at e₁, or at e₂: all of the clip is room. With one feature the other has none."""
-    rows, theta = ROW_NORM * np.eye(2, claim.parameters), np.zeros(claim.parameters)
-    first, second = (_lone_record(claim, row, 0.0) for row in rows)
-    exact = [reference_filled(table, theta, (claim.clip, claim.fill), claim.norm) for table in (first, second)]
+    rows, theta = back(np.eye(2, claim.parameters), claim.axes), np.zeros(claim.parameters)
+    first, second = (_lone_record(claim, _longest(row), 0.0) for row in rows)
+    bounds = claim.clip, claim.fill
+    exact = [reference_filled(table, theta, bounds, claim.norm, claim.axes) for table in (first, second)]
     return Pair("of second moments", first, second, exact[0], exact[1] - exact[0])
+
+
+def _longest(row: FloatArray) -> FloatArray:
+    """As long as the terms allow; a row of nothing stays."""
+    length = float(np.linalg.norm(row))
+    return ROW_NORM * row / length if length else row
 
 
 def _lone_record(claim: Claim, row: FloatArray, target: float) -> Sample:

@@ -6,38 +6,44 @@ from itertools import combinations
 
 import numpy as np
 
+from copriv.audit.axes import along
 from copriv.losses.sample import Sample
-from copriv.vectors import FloatArray, Norm
+from copriv.vectors import Axes, FloatArray, Norm
 
 
-def reference_answer(sample: Sample, theta: FloatArray, clip: float, norm: Norm) -> FloatArray:
-    """(1/n) Σ ∇ℓ · min(1, C/‖∇ℓ‖) for the squared loss, ∇ℓ = 2(θᵀx − y) x.
+def reference_answer(sample: Sample, theta: FloatArray, clip: float, norm: Norm, axes: Axes = ()) -> FloatArray:
+    """(1/n) Σ g · min(1, C/‖g‖) for the squared loss, with g = 2(θᵀx − y) Tx; T are the axes, if there are any.
 
     >>> sample = Sample.of_rows([[3.0, 4.0], [0.0, 0.1]], [-1.0, -1.0])
     >>> reference_answer(sample, np.zeros(2), 1.0, Norm.L2)
     array([0.3, 0.5])
+    >>> reference_answer(sample, np.zeros(2), 1.0, Norm.L2, ((0.5, 0.0), (0.0, 0.0)))
+    array([0.5, 0. ])
     """
-    gradients = 2 * (theta @ sample.columns - sample.targets) * sample.columns
+    gradients = 2 * (theta @ sample.columns - sample.targets) * along(sample.columns.T, axes).T
     lengths = np.linalg.norm(gradients, ord=norm.value, axis=0)
     return np.asarray((gradients * (clip / np.maximum(clip, lengths))).mean(axis=1))
 
 
-def reference_filled(sample: Sample, theta: FloatArray, bounds: tuple[float, float], norm: Norm) -> FloatArray:
-    """The same with the average of w·xxᵀ behind it, w = min(fill, room/‖xxᵀ‖); the bounds are clip and fill.
+def reference_filled(
+    sample: Sample, theta: FloatArray, bounds: tuple[float, float], norm: Norm, axes: Axes = ()
+) -> FloatArray:
+    """The same with the average of w·zzᵀ behind it, w = min(fill, room/‖zzᵀ‖), z = Tx; bounds are clip and fill.
 
     >>> sample = Sample.of_rows([[1.0, 0.0], [0.0, 2.0]], [-0.25, 0.0])
     >>> reference_filled(sample, np.zeros(2), (1.0, 0.4), Norm.L1).round(6)
     array([0.25, 0.  , 0.2 , 0.5 , 0.  ])
     """
     clip, fill = bounds
-    gradients = 2 * (theta @ sample.columns - sample.targets) * sample.columns
+    there = along(sample.columns.T, axes).T
+    gradients = 2 * (theta @ sample.columns - sample.targets) * there
     kept = np.minimum(clip, np.linalg.norm(gradients, ord=norm.value, axis=0))
     room = clip - kept if norm is Norm.L1 else np.sqrt((clip - kept) * (clip + kept))
     weight = np.sqrt(2) if norm is Norm.L2 else 1.0
-    products = [x * x for x in sample.columns] + [weight * x * z for x, z in combinations(sample.columns, 2)]
+    products = [x * x for x in there] + [weight * x * z for x, z in combinations(there, 2)]
     lengths = np.linalg.norm(products, ord=norm.value, axis=0)
     weights = np.minimum(fill, np.divide(room, lengths, out=np.zeros_like(room), where=lengths > 0))
-    return np.concatenate([reference_answer(sample, theta, clip, norm), np.mean(products * weights, axis=1)])
+    return np.concatenate([reference_answer(sample, theta, clip, norm, axes), np.mean(products * weights, axis=1)])
 
 
 def reference_moments(sample: Sample, norm: Norm) -> FloatArray:

@@ -122,6 +122,7 @@ def make_terms(claim: Claim) -> Terms:
         shares=(claim.share,) if claim.share else (),
         kinds=("gradient",) if claim.share else (),
         fill=claim.fill,
+        axes=claim.axes,
         **(PersonUnit("person", claim.rows, "person").in_terms() if claim.rows else {}),
     )
 

@@ -129,8 +129,10 @@ def test_the_command_tells_one_json_object(copriv_audit, monkeypatch):
     assert {"name", "certified", "claimed", "statistic", "passed", "words"} <= set(told["tests"][0])
     names = [test["name"] for test in told["tests"]]
     assert {"transcript", "moments: transcript"} <= set(names)
-    assert len(names) == len(set(names)) == 7 + 5 + 2 + 5 + 1
-    assert {"menu: noise", "filled: neighbours", "filled: noise"} <= set(names)
+    assert len(names) == len(set(names)) == 7 + 5 + 2 + 5 + 2 * 6 + 1
+    assert {"menu: noise", "filled: neighbours", "filled: noise", "turned: noise", "turned and filled: noise"} <= set(
+        names
+    )
     assert names[-1] == "whole-reply"
 
 
