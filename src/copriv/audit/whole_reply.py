@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from copriv.audit import encoder_studies, hostile_studies, odd_records
+from copriv.audit import encoder_studies, hostile_studies, odd_records, turned_studies
 from copriv.audit.errands import Choice, Errand, brief, thorough
 from copriv.audit.hostile_studies import Study
 from copriv.audit.house import Exact, House, Life, Said, live, receipt
@@ -96,7 +96,7 @@ class Comparison:
 def corpus() -> Iterator[Case]:
     """The cases of `copriv audit`: every record under the plain study, and the sharpest ones under all others."""
     studies, odds = hostile_studies, odd_records
-    hostile = (*studies.HOSTILE, *encoder_studies.TREES, *encoder_studies.TRAPS)
+    hostile = (*studies.HOSTILE, *encoder_studies.TREES, *encoder_studies.TRAPS, *turned_studies.HOSTILE_AXES)
     for suffix in FORMATS:
         yield Case(studies.PLAIN, suffix, _of(odds.NARROW, suffix))
     asked = (studies.PLAIN, studies.WITH_DELTA, studies.MOMENTS, studies.MENU, studies.MENU_WITH_DELTA)
@@ -104,6 +104,7 @@ def corpus() -> Iterator[Case]:
         yield Case(study, suffix, (*odds.SHARP[:2], odds.SIDES[0]), thorough=True)
     yield from _beside_menus(studies.WITH_MENUS, odds.SIDES, _NOT_HELD_BACK)
     yield from _filled()
+    yield from _turned()
     for study, suffix in zip((studies.VALIDATED, studies.VALIDATED_LABELS), cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.SHARP, thorough=True)
     for place, (study, suffix) in enumerate(zip(encoder_studies.ENCODED, cycle(FORMATS), strict=False)):
@@ -149,6 +150,16 @@ def _filled() -> Iterator[Case]:
     for study, suffix in zip(hostile_studies.FILLED, cycle(FORMATS), strict=False):
         yield Case(study, suffix, odds.ROOMS[2:4], odds.ROOMS[0], thorough=True)
     yield Case(hostile_studies.FILLED[0], "parquet", odds.ROOMS[2:4], odds.ROOMS[0], batch_rows=7)
+
+
+def _turned() -> Iterator[Case]:
+    """Gradients along axes, filled or not, of the same records."""
+    studies, odds = (*turned_studies.TURNED, *turned_studies.TURNED_BESIDE), odd_records.ROOMS
+    for study, suffix in zip(studies, cycle(FORMATS), strict=False):
+        yield Case(study, suffix, odds[1:3], odds[0], place=_NOT_HELD_BACK)
+    for study, suffix in zip(turned_studies.TURNED[1:3], cycle(FORMATS), strict=False):
+        yield Case(study, suffix, (odds[1], odd_records.SHARP[0]), odds[0], thorough=True)
+    yield Case(turned_studies.TURNED[2], "parquet", odds[2:4], odds[0], batch_rows=7)
 
 
 def audit_whole_reply(house: House, cases: Sequence[Case], tell: Tell = lambda _done, _total: None) -> AuditResult:

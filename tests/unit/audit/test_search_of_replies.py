@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copriv.api.audited_owner import audited_house
-from copriv.audit import encoder_studies, hostile_studies
+from copriv.audit import encoder_studies, hostile_studies, turned_studies
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.raw_table import ALL, FORMATS, RECORDS, SCHEMA, Odd
 from copriv.audit.whole_reply import Case, compare_all
@@ -35,6 +35,10 @@ WORDS = {
     ("learning", "rule"): st.sampled_from(["paper", "averaged", "newton", "statistics"]),
     ("privacy", "delta"): st.sampled_from([0.0, 1e-6]),
     ("privacy", "shares"): st.sampled_from([[10], [20, 50], [100]]),
+    ("privacy", "axes"): st.one_of(
+        st.lists(st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=3), min_size=3, max_size=3),
+        st.lists(st.lists(st.floats(), max_size=4), max_size=4),
+    ),
     ("dictionary", "target", "kind"): st.sampled_from(["number", "label"]),
     ("dictionary", "target", "name"): st.sampled_from(sorted(SCHEMA)),
     ("dictionary", "columns", 0, "name"): st.sampled_from(sorted(SCHEMA)),
@@ -72,6 +76,8 @@ def studies(draw):
     changes = draw(st.dictionaries(ENTRIES, NUMBERS, max_size=2))
     for entry in draw(st.sets(st.sampled_from(sorted(WORDS, key=str)), max_size=2)):
         changes[entry] = draw(WORDS[entry])
+    if ("privacy", "axes") in changes and draw(st.integers(0, 3)):
+        changes[("privacy", "shares")] = [20, 50]
     if ("privacy", "shares") in changes:
         changes[("privacy", "kinds")] = ["gradient"]
     return Study("searched", changes)
@@ -102,6 +108,7 @@ def cases(draw):
                     *hostile_studies.TYPED,
                     *hostile_studies.OTHER_LOSSES,
                     *hostile_studies.FILLED,
+                    *turned_studies.TURNED,
                     *hostile_studies.RATES,
                     *hostile_studies.OTHER_TARGETS,
                 ]

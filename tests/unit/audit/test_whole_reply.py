@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from copriv.api.audited_owner import audited_house
-from copriv.audit import encoder_studies, errands, hostile_studies, odd_records
+from copriv.audit import encoder_studies, errands, hostile_studies, odd_records, turned_studies
 from copriv.audit.hostile_studies import PLAIN, Study
 from copriv.audit.house import live, receipt
 from copriv.audit.raw_table import ALL, FORMATS, USUAL, Odd, write_table
@@ -60,7 +60,7 @@ def test_the_corpus_of_the_command_passes(of_menus):
     assert {odd.name for odd in (*odd_records.ALL, *odd_records.SHARP[1:], *odd_records.SIDES)} <= odds
     assert {odd.name for odd in odd_records.ROOMS[1:]} <= odds
     menus = (hostile_studies.MENU, hostile_studies.MENU_WITH_DELTA, *hostile_studies.WITH_MENUS)
-    _menus_are_met(of_menus, (*menus, *hostile_studies.FILLED))
+    _menus_are_met(of_menus, (*menus, *hostile_studies.FILLED, *turned_studies.TURNED[1:3]))
 
 
 def _menus_are_met(told, studies):
