@@ -113,12 +113,15 @@ def _work_turned(work: Work, axes: FloatArray, sample: Sample) -> FloatArray:
 
 @compiled
 def _turn(columns: FloatArray, axes: FloatArray) -> FloatArray:
+    """TX, every number added up in the order of the features: its bits depend on nothing else."""
     parameters, records = columns.shape
     found = np.zeros((parameters, records))
     for first in range(0, records, BLOCK):
         last = min(first + BLOCK, records)
         for j in range(parameters):
+            told = found[j, first:last]
             for k in range(parameters):
-                for b in range(first, last):
-                    found[j, b] += axes[j, k] * columns[k, b]
+                entry, column = axes[j, k], columns[k, first:last]
+                for b in range(told.size):
+                    told[b] += entry * column[b]
     return found
