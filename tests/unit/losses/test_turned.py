@@ -287,6 +287,7 @@ MALFORMED = {
     "infinite": np.where(np.eye(3) > 0, np.inf, 0.0),
     "minus infinite": np.where(np.arange(9).reshape(3, 3) == 1, -np.inf, EYE),
     "huge": np.eye(3) * 1e308,
+    "squares whose sum overflows": np.eye(3) * 1.2e154,
     "huge that cancels": np.array([[1e308, -1e308, 0.0], [1e308, 1e308, 0.0], [0.0, 0.0, 1e308]]),
     "denormal": EYE * 1e-323,
     "zeros": EYE * 0.0,
