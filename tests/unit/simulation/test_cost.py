@@ -70,7 +70,7 @@ def test_a_rule_with_a_menu_needs_noise_for_it():
 def test_a_kind_without_noise_is_named():
     """A menu of labels, and protection that knows none for their share."""
     scene, whole = make_scene(10, owners=2, records=500), promised(Guarantee.of(1), 5)
-    reader = _MenuReader.of(scene, Protection(whole.norm, whole.noise, whole.second_moments), 0.5, 0.0)
+    reader = _MenuReader.of(scene, Protection(whole.norm, whole.noise, whole.second_moments), 0.5, 0.0, ())
     assert reader.answer(0, Ask(np.zeros(5), "second_moments", 20), np.random.default_rng(0)).size == 15
     with pytest.raises(BadInput, match="positives, and noise for none"):
         reader.answer(0, Ask(np.zeros(5), "positives", 20), np.random.default_rng(0))
