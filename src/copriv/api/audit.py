@@ -137,7 +137,7 @@ class Audit:
 def audit(epsilon: float | str = 1.0, **settings: Unpack[AuditSettings]) -> Audit:
     """Attack owners with synthetic records, and certify how much their answers give away at least.
 
-    No record is read and no budget is touched. With its defaults it takes less than a minute.
+    No record is read and no budget is touched. With its defaults it takes about a minute.
 
     >>> import copriv as cp
     >>> told = cp.audit(1.0, asks="gradient", records=50, parameters=3, answers=20, draws=200, level=1e-9, replies=1)
@@ -235,7 +235,7 @@ def _attack_turned(claim: Claim, effort: Effort, order: AuditSettings) -> list[A
     """Owners that tell gradients along other axes, each with and without what fills them."""
     chance = seeded(order["seed"], "audit of turned gradients")
     turned = replace(claim, axes=skewed_axes(claim.parameters, chance))
-    owners = order["answers"] // _LONG_ANSWERS_PER_OWNER // 2
+    owners = order["answers"] // _LONG_ANSWERS_PER_OWNER
     found: list[AuditResult] = []
     for name, whole, some in (("turned", 0.0, 0.0), ("turned and filled", _ROOM_OF_SHORT_ROWS, _SOME_ROOM)):
         words = f"asking for gradients that are {name}"

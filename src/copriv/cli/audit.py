@@ -20,7 +20,7 @@ class AuditOptions(AsJson):
         option(
             "--asks",
             ATTACK,
-            "The answers to attack: gradients, moments, both, those of a menu (filled gradients too), or all of them.",
+            "The answers to attack: gradients, moments, both, a menu (filled or along axes, too), or all of them.",
         ),
     ] = "all"
     epsilon: Annotated[
@@ -60,7 +60,7 @@ def audit(options: AuditOptions) -> None:
     Synthetic records go through the answer path that real ones take: checks, ledger, clipped gradient or moments,
     secure noise. Each test certifies a lower bound of the true epsilon; if that exceeds the claimed one, the test fails
     and so does the command, with exit code 1. The last one, whole-reply, compares everything else that leaves an owner
-    for files that differ in one record. No record is read and no budget is touched. It takes less than a minute.
+    for files that differ in one record. No record is read and no budget is touched. It takes about a minute.
 
         copriv audit --epsilon 1 --delta 1e-6
     """
