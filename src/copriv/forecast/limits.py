@@ -7,8 +7,9 @@ For one answer each, clipped into a body C·K, with h the part that the clip hid
 
 P_j the variance of the pooled answers. Nothing is counted for a Hessian that is wrong, nor for further answers.
 
-- *Best noise*: the least ψ over clips, bodies and staircases. With δ, Gaussian noise takes part besides: it is the best
-  that is known, and not proven to be the best there is.
+- *Best noise*: the least ψ over clips, bodies and staircases, along the features and along axes on which gradients are
+  short (`rules.axes`). With δ, Gaussian noise takes part besides: it is the best that is known, and not proven to be
+  the best there is.
 - *One noise for all*: the same if one noise is added to the sum of all answers, as a trusted curator does.
 - *Information*: `forecast.information`, for any method at all, over the population.
 
@@ -18,7 +19,7 @@ The limits are of the problem. They do not depend on the rule, the clip or the a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -33,7 +34,7 @@ from copriv.privacy.accounting import Accountant, allowed_rho
 from copriv.privacy.guarantee import NANO, Guarantee
 from copriv.rules.evidence import Evidence, pool
 from copriv.rules.left_out import left_out_slopes
-from copriv.vectors import FloatArray
+from copriv.vectors import Axes, FloatArray, Norm
 
 # A direction in which clipped gradients hardly vary is no direction, as for `rules.public_moments`.
 _FLOOR, _LEAST = 1e-9, 1e-18
@@ -102,6 +103,7 @@ class _Noise:
     body: Body
     variances: tuple[float, ...]
     scaling: tuple[float, ...]
+    axes: Axes = ()
 
 
 def find_limits(setting: Setting, evidence: PublicEvidence) -> Limits:
@@ -151,15 +153,20 @@ class _Problem:
     @cached_property
     def _choices(self) -> tuple[tuple[_Noise, ClippedMoments], ...]:
         """Every noise with every clip of its body."""
-        ladders = {body: clipped_moments(self.evidence, body) for body in Body}
         noises = _noises(self.setting, self.parameters)
-        return tuple((noise, moments) for noise in noises for moments in ladders[noise.body])
+        if axes := self.evidence.axes(Norm.L1):
+            noises += [replace(noise, axes=axes) for noise in noises]
+        ladders = {key: clipped_moments(self.evidence, *key) for key in {(noise.body, noise.axes) for noise in noises}}
+        return tuple((noise, moments) for noise in noises for moments in ladders[noise.body, noise.axes])
 
     def least(self, cost: Callable[[_Noise, ClippedMoments], float]) -> tuple[float, _Noise, float]:
         """The least cost, with its noise and its clip: on the ladder first, and then between its rungs."""
         noise, near = min(self._choices, key=lambda choice: cost(*choice))
         clips = (near.clip * STEP ** np.linspace(-1, 1, _BETWEEN)).tolist()
-        found = [(cost(noise, moments), moments.clip) for moments in clipped_moments(self.evidence, noise.body, clips)]
+        found = [
+            (cost(noise, moments), moments.clip)
+            for moments in clipped_moments(self.evidence, noise.body, noise.axes, clips)
+        ]
         least, clip = min([*found, (cost(noise, near), near.clip)])
         return least, noise, clip
 
@@ -197,18 +204,21 @@ class _Problem:
         return found
 
 
-def clipped_moments(evidence: PublicEvidence, body: Body, clips: Sequence[float] | None = None) -> list[ClippedMoments]:
-    """What public rows tell under these clips into a body; without any, under a ladder of them."""
+def clipped_moments(
+    evidence: PublicEvidence, body: Body, axes: Axes = (), clips: Sequence[float] | None = None
+) -> list[ClippedMoments]:
+    """What public rows tell under these clips into a body along these axes; without clips, under a ladder of them."""
     sample, objective = evidence.sample, evidence.objective
     hessian = objective.curvature(sample, evidence.start)
     slopes = left_out_slopes(objective, sample, evidence.start, hessian)
     gradients = sample.by_record(sample.columns * slopes)
-    lengths = body.lengths(gradients)
+    told = np.asarray(axes) @ gradients if axes else gradients
+    lengths = body.lengths(told)
     curvature, directions = np.linalg.eigh(hessian)
     roots = np.sqrt(np.maximum(curvature, _SINGULAR * curvature[-1]))
     whitened = (directions / roots).T @ (gradients - gradients.mean(axis=1, keepdims=True))
     clips = ladder(lengths, _SHORTEST) if clips is None else clips
-    explained = {clip: _explain(whitened, body.clip(gradients, lengths, clip)) for clip in with_knots(clips, lengths)}
+    explained = {clip: _explain(whitened, body.clip(told, lengths, clip)) for clip in with_knots(clips, lengths)}
     hidden = draw_out({clip: left for clip, (_, _, left) in explained.items()}, lengths)
     return [ClippedMoments(clip, *explained[clip], hidden[clip]) for clip in clips]
 

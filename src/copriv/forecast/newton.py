@@ -46,7 +46,10 @@ _TAIL, _TAIL_ROWS, _WIDEST_TAIL = (0.99, 0.999), 10, 0.2
 _MANY = 1000
 # What a clip blunts of a shift is mended by later answers, but for this share.
 _BLUNT = 0.1
-# From so many to so many owners a clip is a step longer, if less than this can be seen of how their samples differ.
+# A clip that is a little too long is safer under a shift than one that is too short.
+_LONGER = 1.12
+# So many clips to a step of the ladder may be chosen.
+_RUNGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +111,19 @@ class NewtonForecast:
         `axes` are those along which gradients are told, if not along the features.
         """
         theta = minimise(objective, public) if start is None else objective.project(start)
-        found = _outlooks(PublicGradients.of(public, objective, norm, theta, axes), clips)
+        gradients = PublicGradients.of(public, objective, norm, theta, axes)
+        return cls.under(gradients, objective.fitness(public, theta), clips)
+
+    @classmethod
+    def under(cls, gradients: PublicGradients, fitness: float, clips: Sequence[float] | None = None) -> NewtonForecast:
+        """From public rows' gradients, and the fitness of their model."""
+        found = _outlooks(gradients, clips)
         return cls(
             tuple(clip for clip, _, _ in found),
             tuple(outlook for _, outlook, _ in found),
             tuple(hidden for _, _, hidden in found),
-            public.records,
-            objective.fitness(public, theta),
+            gradients.public.records,
+            fitness,
         )
 
     def at(self, clip: float) -> NewtonForecast | None:
@@ -155,8 +164,8 @@ class NewtonForecast:
     ) -> float:
         """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
 
-        Laplace noise weighs less than its variance says where it hides how owners differ (`rules.laplace`), and a clip
-        that is a little too long is safer under a shift than one that is too short. So there it is the next one.
+        It may lie between those that were looked at, so that it moves little where little changes. With Laplace noise
+        it is a little longer.
 
         Args:
             records: n_i of each owner.
@@ -169,8 +178,8 @@ class NewtonForecast:
             float(np.log(self._shifted_costs(place, records, clip * np.asarray(units), sizes)) @ chances)
             for place, clip in enumerate(self.clips)
         ]
-        best = int(np.argmin(expected)) + (1 if laplace else 0)
-        return self.clips[min(best, len(self.clips) - 1)]
+        least = _lowest(np.log(self.clips), np.asarray(expected))
+        return _digits(_rung(least * (_LONGER if laplace else 1.0)))
 
     def _shifted_costs(
         self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray
@@ -205,6 +214,23 @@ def best_prediction(
 ) -> NewtonPrediction:
     """The clip and number of answers with the least expected ψ, from public rows; see `NewtonForecast.best`."""
     return NewtonForecast.of(public, objective, norm, start).best(records, deviations)
+
+
+def _lowest(places: FloatArray, values: FloatArray) -> float:
+    """The exponential of where the parabola through the least value and its neighbours is lowest."""
+    middle = int(np.argmin(values))
+    if not 0 < middle < values.size - 1:
+        return float(np.exp(places[middle]))
+    below, above = (values[middle + way] - values[middle] for way in (-1, 1))
+    left, right = (places[middle + way] - places[middle] for way in (-1, 1))
+    bend = below / left - above / right
+    shift = (below * right / left - above * left / right) / (2 * bend) if bend != 0 else 0.0
+    return float(np.exp(places[middle] + np.clip(shift, left, right)))
+
+
+def _rung(clip: float) -> float:
+    """The nearest of clips that lie close to each other: few different ones have to be looked at."""
+    return float(STEP ** (round(math.log(clip, STEP) * _RUNGS) / _RUNGS))
 
 
 def _outlooks(gradients: PublicGradients, wanted: Sequence[float] | None) -> list[tuple[float, ClipOutlook, float]]:

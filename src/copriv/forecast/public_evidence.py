@@ -11,6 +11,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.sample import Sample
 from copriv.rules.axes import choose_axes
 from copriv.rules.geometry import PublicGeometry
+from copriv.rules.public_moments import PublicGradients
 from copriv.vectors import Axes, FloatArray, Norm
 
 
@@ -30,10 +31,16 @@ class PublicEvidence:
         # Whether the rows are more than the numbers of a model, also without one group of them.
         self.enough = sample.records * (GROUPS - 1) // GROUPS > sample.parameters
         # By norm; by norm and clip; and by the axes of gradients besides.
+        self.gradients = cache(self._gradients)
         self.newton = cache(self._newton)
         self.newton_at = cache(self._newton_at)
         self.newton_rests = cache(self._newton_rests)
         self.geometry = cache(self._geometry)
+
+    @cached_property
+    def fitness(self) -> float:
+        """Of the public model on the public rows."""
+        return self.objective.fitness(self.sample, self.start)
 
     @cached_property
     def view(self) -> PublicView:
@@ -44,13 +51,17 @@ class PublicEvidence:
         """Along which gradients are best told under a menu; none if along the features."""
         return choose_axes(self.sample, self.objective, norm, self.start)
 
+    def _gradients(self, norm: Norm, axes: Axes) -> PublicGradients:
+        """The public rows' gradients, told along these axes."""
+        return PublicGradients.of(self.sample, self.objective, norm, self.start, axes)
+
     def _newton(self, norm: Norm, axes: Axes = ()) -> NewtonForecast:
         """Public Newton at every clip there is to choose from, if gradients are told along these axes."""
-        return NewtonForecast.of(self.sample, self.objective, norm, self.model, axes=axes)
+        return NewtonForecast.under(self.gradients(norm, axes), self.fitness)
 
     def _newton_at(self, norm: Norm, clip: float, axes: Axes = ()) -> NewtonForecast:
         """At one clip."""
-        return NewtonForecast.of(self.sample, self.objective, norm, self.model, clips=(clip,), axes=axes)
+        return NewtonForecast.under(self.gradients(norm, axes), self.fitness, (clip,))
 
     def _geometry(self, norm: Norm, clip: float, axes: Axes = ()) -> PublicGeometry:
         """The public rows as public Newton with a menu sees them, under one clip."""

@@ -44,7 +44,7 @@ def menu_prediction(scene: Scene, protection: Protection, start: FloatArray) -> 
     ahead = NewtonForecast.of(scene.public, scene.objective, protection.norm, start, axes=axes)
     units = _units(scene, protection, 1)
     clip = ahead.best_clip(scene.records, units, chances_of_shifts(), laplace=protection.norm is Norm.L1)
-    known = ahead.at(clip) or ahead
+    known = NewtonForecast.of(scene.public, scene.objective, protection.norm, start, (clip,), axes)
     return replace(known.best(scene.records, {1: units}), answers=MOST_ANSWERS)
 
 

@@ -143,10 +143,12 @@ def _pooled(setting: AdaptiveSetting, asked: _Asked, among: float) -> tuple[Obse
     own = float(asked.spread.mean()) * (1 / evidence.records + among)
     weights = pooling_weights(evidence.records, own, evidence.variances.mean(axis=1))
     tails = _tails(geometry, weights)
-    variance = tails * (weights**2 @ evidence.variances) + asked.doubt
+    noise = tails * float(weights**2 @ asked.noise**2)
+    least = _SILENCE * np.diag(geometry.spread) / sum(setting.records)
     aside = _aside(setting, [told.owner for told in asked.told], weights, among)
-    raw = np.full(geometry.parameters, tails * float(weights**2 @ asked.noise**2))
-    return Observation(geometry.place(theta), weights @ evidence.deviations, np.diag(variance), aside), raw
+    heard = noise * geometry.hum + np.diag(least + asked.doubt)
+    raw = np.full(geometry.parameters, noise)
+    return Observation(geometry.place(theta), weights @ evidence.deviations, heard, aside), raw
 
 
 def _tails(geometry: PublicGeometry, weights: FloatArray) -> float:

@@ -111,30 +111,8 @@ class RuleEntry:
         return self.build(terms, owners, noise, None if noise is None else noise.public)
 
     def _require(self, terms: Terms, noise: NoiseModel | None) -> None:
-        if terms.kind != self.asks:
-            raise BadInput(
-                f"the terms ask for {terms.kind}, and the rule {self.name!r} learns from {self.asks}",
-                remedy="draft the study again with this version of the rule",
-                value=terms.kind,
-            )
-        if terms.shares and not self.chooses:
-            raise BadInput(
-                f"the terms have a menu, and the rule {self.name!r} does not choose from one",
-                remedy="draft the study again with this version of the rule",
-                value=terms.shares,
-            )
-        if terms.fill > 0 and not self.fills:
-            raise BadInput(
-                f"the terms fill gradients with second moments, and the rule {self.name!r} does not read them",
-                remedy="draft the study again with this version of the rule",
-                value=terms.fill,
-            )
-        if terms.axes and not self.turns:
-            raise BadInput(
-                f"the terms turn gradients to other axes, and the rule {self.name!r} reads them along the features",
-                remedy="draft the study again with this version of the rule",
-                value=len(terms.axes),
-            )
+        """Refuse terms that another rule was meant for, and what is missing."""
+        self._require_kind(terms)
         if not self.suits(terms.loss):
             raise BadInput(
                 f"the rule {self.name!r} with the {terms.loss} loss",
@@ -157,3 +135,27 @@ class RuleEntry:
             raise BadInput(
                 f"the rule {self.name!r} with a step of {terms.step:g}", remedy="give a step above 0", value=terms.step
             )
+
+    def _require_kind(self, terms: Terms) -> None:
+        """Refuse terms whose answers the rule cannot read."""
+        unread: dict[str, tuple[bool, object]] = {
+            f"the terms ask for {terms.kind}, and the rule {self.name!r} learns from {self.asks}": (
+                terms.kind != self.asks,
+                terms.kind,
+            ),
+            f"the terms have a menu, and the rule {self.name!r} does not choose from one": (
+                bool(terms.shares) and not self.chooses,
+                terms.shares,
+            ),
+            f"the terms fill gradients with second moments, and the rule {self.name!r} does not read them": (
+                terms.fill > 0 and not self.fills,
+                terms.fill,
+            ),
+            f"the terms tell gradients along other axes, and the rule {self.name!r} reads them along the features": (
+                bool(terms.axes) and not self.turns,
+                len(terms.axes),
+            ),
+        }
+        for words, (refused, value) in unread.items():
+            if refused:
+                raise BadInput(words, remedy="draft the study again with this version of the rule", value=value)

@@ -6,12 +6,13 @@ the variance v/λ_j in coordinate j (λ_j are the eigenvalues of A), and what on
 large in all entries. What private records differ by is measured in these units (`rules.difference`).
 
 Owners may tell gradients along other axes (`losses.turned`): Tg instead of g, clipped and with isotropic noise there.
-Then W = Tᵀ(TATᵀ)^(−½), which is another root of A⁻¹, and λ_j are the eigenvalues of TATᵀ.
+That noise is not isotropic in g, nor independent from coordinate to coordinate (`hum`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class PublicGeometry:
         norm: in which norm.
         start: θ_0, the public model.
         curvature: A.
-        values: λ_j.
+        values: what the variance of an owner's noise is divided by in each coordinate: λ_j without axes.
         whiten: W, from a place to a model's difference from θ_0; its transpose takes gradients.
         unwhiten: W⁻¹.
         axes: along which owners tell gradients, one a row; none if along the features.
@@ -47,6 +48,7 @@ class PublicGeometry:
         turned: the public rows along these axes.
         heard: takes gradients as owners tell them, one a row, to those of these coordinates.
         unheard: the way back.
+        hum: covariance of an owner's noise in these coordinates, if it has variance 1 in every number that is told.
         spread: covariance of one record's clipped gradient.
         restoring: from a deviation of clipped gradients to one of full gradients, if populations are the same.
         clipping_bias: what the clip takes from the public rows' average gradient at θ_0.
@@ -69,6 +71,7 @@ class PublicGeometry:
     turned: Sample
     heard: FloatArray
     unheard: FloatArray
+    hum: FloatArray
     spread: FloatArray
     restoring: FloatArray
     clipping_bias: FloatArray
@@ -88,13 +91,13 @@ class PublicGeometry:
     ) -> PublicGeometry:
         """From public rows; `start` saves the search for the public model if it is known."""
         theta = minimise(objective, public) if start is None else objective.project(start)
-        turned, along = turn(public, axes), np.asarray(axes) if axes else np.eye(theta.size)
-        curvature, away = objective.curvature(public, theta), np.linalg.inv(along).T
-        there = along @ curvature @ along.T
-        values, basis = _eigen(there)
-        heard, unheard = basis / np.sqrt(values), (basis * np.sqrt(values)).T
-        whiten = along.T @ heard
-        full, clipped, spared = clipped_gradients(turned, objective, (away @ theta, there), clip, norm)
+        turned, along = _turned(public, axes), np.asarray(axes) if axes else np.eye(theta.size)
+        curvature = objective.curvature(public, theta)
+        values, basis = _eigen(curvature)
+        whiten, unwhiten = basis / np.sqrt(values), (basis * np.sqrt(values)).T
+        heard = np.linalg.solve(along.T, whiten)
+        model = turned_model(theta, axes), along @ curvature @ along.T
+        full, clipped, spared = clipped_gradients(turned, objective, model, clip, norm)
         within = heard.T @ covariance(clipped, clipped) @ heard
         across = heard.T @ covariance(full, clipped) @ heard
         ridge = _FLOOR * max(float(np.trace(within)), _LEAST) * np.eye(theta.size)
@@ -107,20 +110,21 @@ class PublicGeometry:
             norm=norm,
             start=read_only(theta),
             curvature=read_only(curvature),
-            values=read_only(values),
+            values=read_only(1 / np.sum(heard**2, axis=0)),
             whiten=read_only(whiten),
-            unwhiten=read_only(unheard @ away),
+            unwhiten=read_only(unwhiten),
             axes=axes,
             along=read_only(along),
             turned=turned,
             heard=read_only(heard),
-            unheard=read_only(unheard),
+            unheard=read_only(unwhiten @ along.T),
+            hum=read_only(heard.T @ heard),
             spread=read_only(spread),
             restoring=read_only(np.linalg.solve(spread, across.T).T),
             clipping_bias=read_only(taken),
             unevenness=read_only(_unevenness(public, whiten.T @ public.columns, spared)),
             second_moments=read_only(second),
-            lift=read_only(lift_of(objective, whiten, _eigen(curvature), second)),
+            lift=read_only(lift_of(objective, whiten, (values, basis), second)),
         )
 
     @property
@@ -171,6 +175,12 @@ class PublicGeometry:
     def lift_of(self, second_moments: FloatArray) -> FloatArray:
         """T with T Δ Tᵀ the change of the Hessian that goes with a change Δ of what the public rows have so much of."""
         return lift_of(self.objective, self.whiten, _eigen(self.curvature), second_moments)
+
+
+@lru_cache(maxsize=8)
+def _turned(public: Sample, axes: Axes) -> Sample:
+    """Public rows along axes: the same ones for every clip."""
+    return turn(public, axes)
 
 
 def lifted_noise(lift: FloatArray, variance: float, norm: Norm) -> FloatArray:

@@ -93,7 +93,7 @@ def test_one_strict_owner_does_not_make_the_noise_of_all_loud():
 @pytest.mark.parametrize(("body", "norm"), [(Body.CROSS, Norm.L1), (Body.BALL, Norm.L2)])
 def test_moments_under_a_clip_are_those_of_the_rule(body, norm):
     for clip in (0.05, 0.2, 1.0):
-        found = clipped_moments(EVIDENCE, body, [clip])[0]
+        found = clipped_moments(EVIDENCE, body, clips=[clip])[0]
         known = PublicMoments.of(EVIDENCE.sample, EVIDENCE.objective, clip, norm, EVIDENCE.start)
         price = np.diag(known.sampled.T @ np.linalg.solve(known.curvature, known.sampled)) / 2
         assert found.spread == pytest.approx(known.spread)
@@ -102,7 +102,7 @@ def test_moments_under_a_clip_are_those_of_the_rule(body, norm):
 
 
 def test_a_cube_hides_less_than_a_ball_of_the_same_bound():
-    hidden = {body: clipped_moments(EVIDENCE, body, [0.05])[0].unexplained for body in Body}
+    hidden = {body: clipped_moments(EVIDENCE, body, clips=[0.05])[0].unexplained for body in Body}
     assert hidden[Body.CUBE] < hidden[Body.BALL] < hidden[Body.CROSS]
 
 

@@ -180,7 +180,7 @@ def test_under_a_menu_newton_is_forecast_as_one_undivided_answer():
     spec = TrainingSpec(guarantees=(), rule="newton", regularization=LAMBDA, limit=50.0)
     found = choose_candidate(outline_of(who, EVIDENCE, spec))
     once = list(found.setting.unit_noise)
-    ahead = EVIDENCE.newton_at(Norm.L1, found.clip)
+    ahead = EVIDENCE.newton_at(Norm.L1, found.clip, found.setting.terms.axes)
     assert found.setting.terms.shares
     assert found.relative_fitness == pytest.approx(ahead.best(who.records, {1: once}).cost, rel=1e-9)
 

@@ -12,8 +12,8 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.sensitivity import of_positives
 from copriv.protocol.commitment import commitment_of, make_commitment
 from copriv.protocol.meeting import Hello
-from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.menu import MENU_KINDS
+from copriv.protocol.plain_terms import plain_terms
 
 LABELS = plain_terms(rule="newton", loss="logistic", shares=(10, 20, 70), kinds=MENU_KINDS)
 NOISES = [(0.0, "pld"), (1e-6, "pld"), (1e-6, "zcdp")]

@@ -13,10 +13,10 @@ from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.release import describe
 from copriv.privacy.sensitivity import of_filled_gradient
 from copriv.protocol.commitment import expect_noise, make_commitment
+from copriv.protocol.menu import MENU_KINDS, MOST_FILLED
 from copriv.protocol.messages import Answer
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, dictionary_digest, read_study, write_study
-from copriv.protocol.menu import MENU_KINDS, MOST_FILLED
 from copriv.protocol.wire import encode, largest_reply
 
 MENU = {"shares": (15, 20, 65), "kinds": MENU_KINDS[:2]}

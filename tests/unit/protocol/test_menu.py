@@ -14,10 +14,10 @@ from copriv.losses.moments import pack_second_moments
 from copriv.privacy.calibration import spent_epsilon
 from copriv.privacy.guarantee import Amount, Guarantee
 from copriv.protocol.commitment import expect_noise
+from copriv.protocol.menu import MENU_KINDS, MOST_SHARES, MOST_SQUARED
 from copriv.protocol.messages import Answer, Query
 from copriv.protocol.plain_terms import plain_terms
 from copriv.protocol.study_file import StudyFile, read_study, write_study
-from copriv.protocol.menu import MENU_KINDS, MOST_SHARES, MOST_SQUARED
 from copriv.protocol.wire import largest_reply
 from copriv.rules.rule import Ask
 from copriv.rules.setting import NoiseModel
