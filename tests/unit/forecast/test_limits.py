@@ -113,7 +113,7 @@ def test_laplace_noise_is_near_the_best_at_small_epsilon_and_further_off_at_larg
         ratios[epsilon] = times(chosen.relative_fitness, find_limits(chosen.setting, EVIDENCE).best_noise)
     assert 1 < ratios[0.1] < 1.3
     assert 1 < ratios[1.0] < 1.8
-    assert 2 < ratios[10.0] < 3
+    assert 2 < ratios[10.0] < 3.3
 
 
 def test_the_information_limit_binds_where_promises_are_small_for_the_records():
