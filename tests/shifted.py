@@ -4,12 +4,11 @@ import numpy as np
 from scipy.special import expit
 
 from copriv.losses.choose import choose
-from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_second_moments, positive_share
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import clipped_average_gradient
 from copriv.losses.sample import Sample
+from copriv.protocol.commitment import told_gradient
 from copriv.rules.adaptive_newton import KINDS, KINDS_OF_LABELS, SHARES, AdaptiveNewton
 from copriv.rules.setting import NoiseModel
 from copriv.vectors import Norm
@@ -56,14 +55,25 @@ def strangers(owners, records=4000, seed=100):
 
 
 def noise_model(
-    owners, deviation, *, norm=Norm.L1, squares=None, clip=CLIP, shares=SHARES, kinds=KINDS, positives=None, fill=0.0
+    owners,
+    deviation,
+    *,
+    norm=Norm.L1,
+    squares=None,
+    clip=CLIP,
+    shares=SHARES,
+    kinds=KINDS,
+    positives=None,
+    fill=0.0,
+    axes=(),
 ):
     """Noise of one deviation for all owners; of second moments as much, unless said otherwise; of positives if said."""
     second = (deviation if squares is None else squares,) * owners
     third = () if positives is None else (positives,) * owners
     kinds = kinds if positives is None else KINDS_OF_LABELS
     deviations = {"second_moments_std": second, "positives_std": third}
-    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, fill=fill, **deviations)
+    told = {"fill": fill, "axes": axes}
+    return NoiseModel((deviation,) * owners, clip, norm, shares=shares, kinds=kinds, **told, **deviations)
 
 
 def rule_for(public, samples, noise, of=OBJECTIVE):
@@ -78,10 +88,8 @@ def answer_to(sample, ask, rule, owner, generator):
     elif ask.kind == "positives":
         truth = positive_share(sample)
     else:
-        loss, bounds = rule.setting.geometry.objective.loss, (noise.clip, noise.norm)
-        truth = clipped_average_gradient(loss, sample, ask.theta, *bounds)
-        if noise.fill > 0:
-            truth = filled_average_gradient(loss, sample, ask.theta, *bounds, noise.fill)
+        bounds = noise.clip, noise.fill, noise.axes
+        truth = told_gradient(rule.setting.geometry.objective.loss, sample, ask.theta, bounds, noise.norm)
     draw = (
         generator.laplace(size=truth.size) / np.sqrt(2) if noise.norm is Norm.L1 else generator.normal(size=truth.size)
     )

@@ -254,20 +254,19 @@ def _hessian(
 ) -> HessianObservation | None:
     """What second moments tell of the Hessian: those that were asked for, and those in the room of gradients.
 
-    The latter are doubted as little as the gradients allow.
+    The latter are doubted as little as the gradients of several places and the former allow.
     """
     bought = _bought(setting, state)
     if not setting.noise.fill:
         return bought
     readings = [_seen(setting, group) for group in _by_place(setting, state)]
     each = [read_together(readings, bought, doubt) for doubt in DOUBTS]
-    if each[0] is None or len(observations) < _PLACES:
-        return each[0]
-    likely = [
-        _likely(setting, observations, hessian) + agreement(readings, bought, doubt)
-        for hessian, doubt in zip(each, DOUBTS, strict=True)
-    ]
-    return next(one for one, chance in zip(each, likely, strict=True) if chance > max(likely) - _CONTRADICTED)
+    if each[0] is None:
+        return None
+    likely = np.asarray([agreement(readings, bought, doubt) for doubt in DOUBTS])
+    if len(observations) >= _PLACES:
+        likely += [_likely(setting, observations, hessian) for hessian in each]
+    return next(one for one, chance in zip(each, likely, strict=True) if chance > likely.max() - _CONTRADICTED)
 
 
 def _likely(setting: AdaptiveSetting, observations: list[Observation], hessian: HessianObservation | None) -> float:

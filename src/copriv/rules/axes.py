@@ -101,6 +101,7 @@ def _gradients(public: Sample, objective: Objective, theta: FloatArray) -> tuple
             moved = columns[:, some].copy()
             moved[feature] += way * deviations[feature]
             found.append(moved / np.maximum(np.linalg.norm(moved, axis=0), 1.0) * slopes[some])
-    counts = [each.shape[1] for each in found]
-    shares = [1 - _MOVED, *(_MOVED / (len(found) - 1),) * (len(found) - 1)]
-    return np.hstack(found), np.concatenate([np.full(k, w / k) for k, w in zip(counts, shares, strict=True)])
+    moved_alone = len(found) - 1
+    shares = [1 - _MOVED, *(_MOVED / moved_alone,) * moved_alone] if moved_alone else [1.0]
+    weights = [np.full(rows.shape[1], share / rows.shape[1]) for rows, share in zip(found, shares, strict=True)]
+    return np.hstack(found), np.concatenate(weights)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copriv.errors import BadInput
 from copriv.losses.sample import Sample
 from copriv.planning.outline import Outline, gather_evidence, outline_of
 from copriv.planning.scenario import Scenario
@@ -72,3 +73,35 @@ def test_a_rule_that_knows_no_labels_has_the_kinds_that_it_has(rows_for):
     outline = outline_of(WHO, gather_evidence(rows_for("logistic"), spec), spec)
     entry = replace(newton.ENTRY, kinds_of_labels=())
     assert outline._kinds(entry) == MENU_KINDS[:2] != outline._kinds(newton.ENTRY)
+
+
+def axes_of(rows, *, delta=0.0, **changes):
+    """Along which gradients of a planned study are told, if the rule has its menu."""
+    spec = replace(SPEC, **changes)
+    outline = outline_of(Scenario((300,) * 4, 2.0, delta), gather_evidence(rows, spec), spec)
+    return work_out(outline, "newton").setting.terms.axes
+
+
+def test_gradients_of_records_are_told_along_axes_under_a_pure_promise(rows_for):
+    axes = axes_of(rows_for("squared"))
+    assert len(axes) == rows_for("squared").parameters
+    assert axes == axes_of(rows_for("squared"))
+
+
+@pytest.mark.parametrize("changes", [{"delta": 1e-6}, {"person": PEOPLE[0]}, {"clip": 0.3}, {"answers": 2}])
+def test_with_delta_of_people_at_a_settled_clip_or_price_they_are_told_along_the_features(rows_for, changes):
+    """Gaussian noise has no axes; and a clip that a user has settled is one along the features."""
+    assert axes_of(rows_for("squared"), **changes) == ()
+
+
+def test_few_public_rows_have_no_axes(make_sample):
+    assert axes_of(make_sample(59)) == ()
+    assert len(axes_of(make_sample(400))) == make_sample(5).parameters
+
+
+def test_a_rule_that_reads_no_axes_has_none(rows_for):
+    outline = outline_of(WHO, gather_evidence(rows_for("squared"), SPEC), SPEC)
+    assert outline._axes(newton.ENTRY) != () == outline._axes(replace(newton.ENTRY, turns=False))
+    terms = work_out(outline, "newton").setting.terms
+    with pytest.raises(BadInput, match="along the features"):
+        replace(newton.ENTRY, turns=False)._require_kind(terms)

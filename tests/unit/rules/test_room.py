@@ -25,12 +25,13 @@ from tests.shifted import (
 
 from copriv.losses.filled import seen_second_moments
 from copriv.losses.sample import Sample
+from copriv.rules import adaptive_inference
 from copriv.rules.adaptive_inference import _asked, _hessian, _pooled, inferred
 from copriv.rules.difference import HessianObservation
 from copriv.rules.geometry import PublicGeometry
 from copriv.rules.reading import Reading
 from copriv.rules.relabelled import relabelled
-from copriv.rules.room import choose_fill, read_together, room_at
+from copriv.rules.room import DOUBTS, agreement, choose_fill, read_together, room_at
 from copriv.rules.rule import Ask
 from copriv.vectors import Norm
 
@@ -196,3 +197,40 @@ def test_labels_that_move_are_read_beside_the_moved_rows():
     found, _ = inferred(setting, state)
     assert np.all(np.isfinite(found.hessian))
     assert cost(rule.model(state), samples, of) < 0.1 * cost(rule.setting.geometry.start, samples, of)
+
+
+def test_bought_second_moments_that_contradict_a_reading_raise_its_doubt():
+    """The twin that does not compare them takes the smallest doubt that gradients allow."""
+    p = 3
+    seen = HessianObservation(np.diag([11.0, 0.2, 0.1]), np.full((p, p), 1e-4))
+    true, like = np.diag([69.0, 0.2, 0.1]), seen.change
+    bought = [HessianObservation(change, np.full((p, p), 0.5)) for change in (true, like)]
+    likely = [[agreement([seen], one, doubt) for doubt in DOUBTS] for one in bought]
+    assert DOUBTS[int(np.argmax(likely[0]))] == DOUBTS[-1]
+    assert max(likely[0]) - likely[0][0] > 100
+    assert likely[1][0] == max(likely[1])
+    assert agreement([seen], None, 0.1) == agreement([], bought[0], 0.1) == 0
+    both = read_together([seen], bought[0], DOUBTS[-1])
+    assert both.change[0, 0] > 65
+    assert read_together([seen], bought[0], DOUBTS[0]).change[0, 0] < 20
+
+
+def test_the_rule_compares_what_was_bought_with_what_was_read(monkeypatch):
+    fill, samples = choose_fill(population(2000, 0), CLIP, Norm.L1), strangers(OWNERS, 2000)
+    rule = rule_for(population(2000, 0), samples, noise_model(OWNERS, 1e-4, fill=fill))
+    state, generator = rule.begin(), np.random.default_rng(0)
+    for theta, kind in ((rule.setting.geometry.start, "gradient"), (np.zeros(P), "second_moments")):
+        for owner, sample in enumerate(samples):
+            ask = Ask(theta, kind, 20)
+            values = answer_to(sample, ask, rule, owner, generator)
+            if kind == "gradient":
+                values = np.append(values[:P], 0.2 * values[P:])
+            state = rule.learn(state, owner, values, ask)
+
+    def off():
+        hessian = _hessian(rule.setting, state, [])
+        return np.abs(hessian.change - true_change(rule.setting.geometry, samples)).max()
+
+    compared = off()
+    monkeypatch.setattr(adaptive_inference, "agreement", lambda *_: 0.0)
+    assert compared < 0.3 * off()
