@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numba import prange
 
 from copriv.errors import BadInput
 from copriv.losses.records import Records, Work
 from copriv.losses.sample import Sample
-from copriv.vectors import BLOCK, Axes, FloatArray, compiled
+from copriv.vectors import BLOCK, Axes, FloatArray, compiled_rows, freeze
 
 # What the squares of all entries may add up to, and how much longer one axis may be than another. Longer models are
 # not turned: every number of an answer would cost as much as all numbers of a row.
@@ -90,7 +91,9 @@ class Turned:
 
 def turned(records: Records, axes: Axes) -> Records:
     """The records along these axes; as they are if there are none."""
-    return Turned(records, np.asarray(axes)).in_parts(_AT_ONCE) if axes else records
+    if not axes:
+        return records
+    return Turned(records, np.asarray(axes)).in_parts(BLOCK * max(1, _MOST_NUMBERS // (BLOCK * records.parameters)))
 
 
 def turned_model(theta: FloatArray, axes: Sequence[Sequence[float]] | FloatArray) -> FloatArray:
@@ -100,23 +103,27 @@ def turned_model(theta: FloatArray, axes: Sequence[Sequence[float]] | FloatArray
 
 def turn(sample: Sample, axes: Sequence[Sequence[float]] | FloatArray) -> Sample:
     """A sample along these axes, all of it at once; as it is if there are none."""
-    return sample.with_columns(_turn(sample.columns, np.asarray(axes, dtype=np.float64))) if len(axes) else sample
+    if not len(axes):
+        return sample
+    columns = freeze(_turn(sample.columns, np.asarray(axes, dtype=np.float64)))
+    return Sample(columns, sample.targets, sample.people, sample.offsets)
 
 
-# So many records in memory are turned at a time.
-_AT_ONCE = 128 * BLOCK
+# So many numbers of records in memory are turned at a time: 8 MiB.
+_MOST_NUMBERS = 1 << 20
 
 
 def _work_turned(work: Work, axes: FloatArray, sample: Sample) -> FloatArray:
     return work(turn(sample, axes))
 
 
-@compiled
+@compiled_rows
 def _turn(columns: FloatArray, axes: FloatArray) -> FloatArray:
     """TX, every number added up in the order of the features: its bits depend on nothing else."""
     parameters, records = columns.shape
     found = np.zeros((parameters, records))
-    for first in range(0, records, BLOCK):
+    for block in prange((records + BLOCK - 1) // BLOCK):
+        first = block * BLOCK
         last = min(first + BLOCK, records)
         for j in range(parameters):
             told = found[j, first:last]

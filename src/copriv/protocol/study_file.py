@@ -81,7 +81,7 @@ def read_study(text: str) -> StudyFile:
 
     try:
         sections = tomllib.loads(text)
-    except ValueError as problem:  # no TOML, or an integer of thousands of digits
+    except (ValueError, RecursionError) as problem:  # no TOML, an integer of thousands of digits, nested brackets
         raise BadInput(f"the study file is not TOML: {problem}", remedy="correct that line") from problem
     dictionary = sections.pop("dictionary", None)
     if not isinstance(dictionary, dict):

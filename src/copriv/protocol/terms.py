@@ -195,6 +195,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             )
         for name, (lowest, highest) in RANGES.items():
             _require_range(name, getattr(self, name), lowest, highest)
+        msgspec.structs.force_setattr(self, "axes", tuple(tuple(map(float, axis)) for axis in self.axes))
         for name, words in _WORDS.items():
             _require_word(name, getattr(self, name), words)
         _require_rule(self.rule)

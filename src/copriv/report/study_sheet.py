@@ -109,8 +109,8 @@ def _menu(terms: Terms) -> str:
 def _turned(terms: Terms) -> str:
     """Along what gradients are told, where terms name axes; they are in the study file, and in the digest."""
     return (
-        f"average {told_along(len(terms.axes))}: a record's counts at most {terms.clip:g} there; no record becomes "
-        "longer by it; noise and price are those of gradients along the features"
+        f"average {told_along(len(terms.axes))}: a record's counts at most {terms.clip:g} there; no row becomes "
+        "longer by it in L2; noise and price are those of gradients along the features"
     )
 
 

@@ -53,19 +53,23 @@ def choose_axes(public: Sample, objective: Objective, norm: Norm, start: FloatAr
 @lru_cache(maxsize=8)
 def _chosen(public: Sample, objective: Objective, start: bytes) -> Axes:
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     theta, p = np.frombuffer(start), public.parameters
-    gradients, weights = _gradients(public, objective, theta)
-    inverse = np.linalg.inv(objective.curvature(public, theta))
-    corner = _CORNER**2 * float(np.mean(gradients**2))
-    if not corner > 0:
-        return ()
 
     def cost(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = _cost(flat.reshape(p, p), gradients, weights, np.asarray(inverse, dtype=np.float64), corner)
+        value, slope = _cost(flat.reshape(p, p), gradients, weights, inverse, corner)
         return value, slope.ravel()
 
-    found = minimize(cost, np.eye(p).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x.reshape(p, p)
+    # Several threads would add up in other orders, and a study that is planned again would have other terms.
+    with threadpool_limits(1, user_api="blas"):
+        gradients, weights = _gradients(public, objective, theta)
+        inverse = np.asarray(np.linalg.inv(objective.curvature(public, theta)), dtype=np.float64)
+        corner = _CORNER**2 * float(np.mean(gradients**2))
+        if not corner > 0:
+            return ()
+        found = minimize(cost, np.eye(p).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
+    found = found.reshape(p, p)
     if not np.linalg.cond(found) < STEEPEST / 2:
         return ()
     scaled = found * math.sqrt(_SQUARES / float(np.sum(found**2)))

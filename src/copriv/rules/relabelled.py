@@ -31,8 +31,9 @@ from copriv.vectors import FloatArray, freeze
 
 # Per cents of everybody's budget: the first at which noise on the share of all owners together is no larger than this.
 _PRICES = ((5, 0.045), (10, 0.045), (15, 0.06), (20, 0.15))
-# Labels differ if their shares do by so many deviations; one of them is taken off again, in case it was noise.
-_SURE, _TAKEN_OFF = 3.0, 1.0
+# Labels differ if their shares do by so many deviations; one of them is taken off again, in case it was noise. Labels
+# that were changed in vain cost twenty times what the public model does, so once in thousands of trainings is enough.
+_SURE, _TAKEN_OFF = 4.0, 1.0
 # Gradients tell of smaller changes of the log-odds as well, unless noise hides all but this of what samples differ by.
 _LARGE, _QUIET = 1.0, 0.1
 # A chance that is too small costs more than one too large: this part of the change of the log-odds if it leads away

@@ -174,7 +174,7 @@ def test_stretches_give_the_same_bits(norm, fill, blocks, monkeypatch):
     at_once = told_gradient(HuberLoss(0.7), whole, turned_model(theta, bounds[2]), (0.2, fill, ()), norm)
     assert at_once.tobytes() == told.tobytes()
     seen = []
-    monkeypatch.setattr(turning, "_AT_ONCE", blocks * BLOCK)
+    monkeypatch.setattr(turning, "_MOST_NUMBERS", blocks * BLOCK * sample.parameters)
     monkeypatch.setattr(turning, "turn", lambda *each: seen.append(each[0].records) or turn(*each))
     assert told_gradient(HuberLoss(0.7), sample, theta, bounds, norm).tobytes() == told.tobytes()
     assert max(seen) == blocks * BLOCK

@@ -65,8 +65,8 @@ def test_the_sheet_of_a_study_says_along_what_gradients_are_told_and_that_the_cl
     assert "axes" not in plain
     assert turned["axes"] == (
         "average gradients are told along 3 sums of features that the study names, and the clip counts along them: "
-        "a record's counts at most 0.5 there; no record becomes longer by it; noise and price are those of gradients "
-        "along the features"
+        "a record's counts at most 0.5 there; no row becomes longer by it in L2; noise and price are those of "
+        "gradients along the features"
     )
     assert "a record's gradient at most 0.5 long (along the axes below), " in turned["bounds"]
     assert "a record's gradient at most 0.5 long, " in plain["bounds"]

@@ -3,6 +3,9 @@
 Seeds are fixed, so nothing here fails by chance.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import special_ortho_group
@@ -217,3 +220,36 @@ def test_labels_that_are_told_first_change_rows_along_axes_as_well():
     state, _ = train(rule, samples)
     assert relabelled(rule.setting, state).geometry.axes == GENERAL
     assert cost(rule.model(state), samples, of) < 1e-3
+
+
+_THREADS = """
+import subprocess
+import sys
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from copriv.losses.choose import choose
+from copriv.losses.objective import Objective
+from copriv.losses.sample import Sample
+from copriv.rules.axes import choose_axes
+from copriv.vectors import Norm
+
+generator = np.random.default_rng(1)
+rows = generator.normal(size=(3000, 14)) @ generator.normal(size=(14, 14))
+rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+sample = Sample.of_rows(rows, np.clip(rows.sum(axis=1) / 5 + 0.1 * generator.standard_t(3, size=3000), -1, 1))
+with threadpool_limits({threads}, user_api="blas"):
+    print(choose_axes(sample, Objective(choose("squared"), 1e-5, 50.0), Norm.L1, np.zeros(14)))
+"""
+
+
+def test_axes_are_the_same_however_many_threads_add_up():
+    """A run that is resumed plans its study again: other digits would be another study, and what was paid is lost."""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _THREADS.format(threads=threads)], capture_output=True, check=True, text=True
+        ).stdout
+        for threads in (1, 2)
+    }
+    assert len(told) == 1
+    assert len(told.pop()) > 14 * 14 * 6
