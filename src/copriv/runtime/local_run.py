@@ -195,6 +195,8 @@ def run_local(job: Job) -> LocalRun:
     job, intake, study = prepare(job)
     origin = origin_of(job.request, job.sources, job.name, intake, study.terms)
     job.tell(Note(origin.public.words))
+    if job.resumed:
+        _require_begun(job, study)
     _tell_of_shifts(job, study)
     weak = weakest(study.commitments, [owner.sample.records for owner in intake.owners])
     for words in (weak, about_few_rows(intake.public, study.terms.rule)):
@@ -333,6 +335,15 @@ def _run_of(folder: Path) -> str:
     checkpoint = Checkpoint(folder / "checkpoint.sqlite")
     try:
         return str(checkpoint.run)
+    finally:
+        checkpoint.close()
+
+
+def _require_begun(job: Job, study: TrainingPlan) -> None:
+    """Refuse to go on with another study than the one that was begun, before any ledger hears of it."""
+    checkpoint = Checkpoint(job.require_folder() / "checkpoint.sqlite")
+    try:
+        checkpoint.require(terms=study.terms.digest(), schedule=study.trace.digest())
     finally:
         checkpoint.close()
 

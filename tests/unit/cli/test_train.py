@@ -1,6 +1,8 @@
 """`copriv train`: what it prints and writes."""
 
+import contextlib
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -300,3 +302,31 @@ def test_a_run_of_the_version_before_is_resumed(train, copriv, tmp_path, monkeyp
     outcome = copriv("train", "--resume", "run", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["dataset"]["epsilon"] == pytest.approx(1)
+
+
+def entries(folder):
+    """How many entries each ledger below a folder has."""
+    counts = {}
+    for path in sorted(folder.rglob("*.sqlite")):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            if "entry" in tables:
+                counts[path.name] = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
+    return counts
+
+
+def test_a_run_that_would_go_on_with_another_study_writes_to_no_ledger(train, copriv, tmp_path, monkeypatch):
+    from copriv.runtime import local_run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local_run, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert train("--out", "run").code == 130
+    path = tmp_path / "run" / "start.json"
+    start = json.loads(path.read_text())
+    path.write_text(json.dumps(start | {"options": start["options"] | {"regularization": 0.01}}))
+    before = entries(tmp_path)
+    outcome = copriv("train", "--resume", "run")
+    assert outcome.code == 2
+    assert "of another study" in outcome.err
+    assert before
+    assert entries(tmp_path) == before
