@@ -173,7 +173,7 @@ class OneFile:
             study = SimpleNamespace(
                 commitments=[SimpleNamespace(budget=price)],
                 terms=SimpleNamespace(
-                    name="s", rule="averaged", kind="gradient", unit="record", person="", digest=lambda: "d"
+                    name="s", rule="averaged", kind="gradient", unit="record", person="", axes=(), digest=lambda: "d"
                 ),
             )
             payment = check_payment(registry, request, Sources(), study, Person("an officer"), None, silent)

@@ -136,7 +136,8 @@ def test_months_that_tell_people_apart_otherwise_are_refused(found, study, tmp_p
     """A person by one column may be many by another."""
     promised, files = (Promised("a", 0.5, 0.0, "person"),), []
     for column in ("patient", "visit"):
-        terms = msgspec.structs.replace(found.terms, unit="person", person=column, rows_cap=5, weigh="person", fill=0.0)
+        of_people = {"unit": "person", "person": column, "rows_cap": 5, "weigh": "person"}
+        terms = msgspec.structs.replace(found.terms, **of_people, fill=0.0, axes=())
         files.append(tmp_path / f"{column}.json")
         write_model(ModelFile((0.1, 0.2, 0.0), terms, found.dictionary, promised, "secure"), files[-1])
     with pytest.raises(BadInput, match="a mean of both would promise neither"):
