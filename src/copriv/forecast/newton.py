@@ -32,6 +32,7 @@ from copriv.losses.objective import Objective
 from copriv.losses.optimum import minimise
 from copriv.losses.sample import Sample
 from copriv.rules.evidence import Evidence, pool
+from copriv.rules.few_rows import is_few
 from copriv.rules.public_moments import PublicGradients, PublicMoments
 from copriv.vectors import Axes, FloatArray, Norm
 
@@ -165,7 +166,7 @@ class NewtonForecast:
         """The clip with the least expected logarithm of ψ over shifts: their size α, and the chance of each.
 
         It may lie between those that were looked at, so that it moves little where little changes. With Laplace noise
-        it is a little longer.
+        it is a little longer, unless it is chosen by few public rows: then it is long already.
 
         Args:
             records: n_i of each owner.
@@ -179,7 +180,8 @@ class NewtonForecast:
             for place, clip in enumerate(self.clips)
         ]
         least = _lowest(np.log(self.clips), np.asarray(expected))
-        return _digits(_rung(least * (_LONGER if laplace else 1.0)))
+        longer = laplace and not is_few(self.records, self.outlooks[0].spread.size)
+        return _digits(_rung(least * (_LONGER if longer else 1.0)))
 
     def _shifted_costs(
         self, place: int, records: Sequence[int], deviations: FloatArray, sizes: FloatArray

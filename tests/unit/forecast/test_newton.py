@@ -178,6 +178,14 @@ def test_with_laplace_noise_the_clip_is_a_little_longer(owners, deviation):
     assert 1.08 < longer / plain < 1.16
 
 
+def test_few_public_rows_have_no_longer_clip():
+    """Fewer than 20 a number."""
+    asked = [5000] * 5, [1e-2] * 5, {0.0: 0.5, 0.1: 0.5}
+    for rows, is_longer in ((79, False), (80, True)):
+        forecast = NewtonForecast.of(population(rows, 0), OBJECTIVE, Norm.L1)
+        assert (forecast.best_clip(*asked, laplace=True) > forecast.best_clip(*asked)) == is_longer
+
+
 def test_a_clip_over_shifts_moves_little_where_noise_changes_little():
     """By steps of its own, not by those of the ladder."""
     forecast = NewtonForecast.of(population(5000, 0), OBJECTIVE, Norm.L1)
