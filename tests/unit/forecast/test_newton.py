@@ -179,9 +179,9 @@ def test_with_laplace_noise_the_clip_is_a_little_longer(owners, deviation):
 
 
 def test_few_public_rows_have_no_longer_clip():
-    """Fewer than 20 a number."""
+    """Of five numbers: fewer than 100."""
     asked = [5000] * 5, [1e-2] * 5, {0.0: 0.5, 0.1: 0.5}
-    for rows, is_longer in ((79, False), (80, True)):
+    for rows, is_longer in ((99, False), (100, True)):
         forecast = NewtonForecast.of(population(rows, 0), OBJECTIVE, Norm.L1)
         assert (forecast.best_clip(*asked, laplace=True) > forecast.best_clip(*asked)) == is_longer
 
