@@ -146,7 +146,7 @@ def _pooled(setting: AdaptiveSetting, asked: _Asked, among: float) -> tuple[Obse
     noise = tails * float(weights**2 @ asked.noise**2)
     least = _SILENCE * np.diag(geometry.spread) / sum(setting.records)
     aside = _aside(setting, [told.owner for told in asked.told], weights, among)
-    heard = noise * geometry.hum + np.diag(least + asked.doubt)
+    heard = noise * geometry.noise_covariance + np.diag(least + asked.doubt)
     raw = np.full(geometry.parameters, noise)
     return Observation(geometry.place(theta), weights @ evidence.deviations, heard, aside), raw
 

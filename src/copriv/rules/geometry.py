@@ -6,7 +6,7 @@ the variance v/λ_j in coordinate j (λ_j are the eigenvalues of A), and what on
 large in all entries. What private records differ by is measured in these units (`rules.difference`).
 
 Owners may tell gradients along other axes (`losses.turned`): Tg instead of g, clipped and with isotropic noise there.
-That noise is not isotropic in g, nor independent from coordinate to coordinate (`hum`).
+That noise is not isotropic in g, nor independent from coordinate to coordinate (`noise_covariance`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PublicGeometry:
         turned: the public rows along these axes.
         heard: takes gradients as owners tell them, one a row, to those of these coordinates.
         unheard: the way back.
-        hum: covariance of an owner's noise in these coordinates, if it has variance 1 in every number that is told.
+        noise_covariance: of an owner's noise in these coordinates, if it has variance 1 in every number that is told.
         spread: covariance of one record's clipped gradient.
         restoring: from a deviation of clipped gradients to one of full gradients, if populations are the same.
         clipping_bias: what the clip takes from the public rows' average gradient at θ_0.
@@ -71,7 +71,7 @@ class PublicGeometry:
     turned: Sample
     heard: FloatArray
     unheard: FloatArray
-    hum: FloatArray
+    noise_covariance: FloatArray
     spread: FloatArray
     restoring: FloatArray
     clipping_bias: FloatArray
@@ -118,7 +118,7 @@ class PublicGeometry:
             turned=turned,
             heard=read_only(heard),
             unheard=read_only(unwhiten @ along.T),
-            hum=read_only(heard.T @ heard),
+            noise_covariance=read_only(heard.T @ heard),
             spread=read_only(spread),
             restoring=read_only(np.linalg.solve(spread, across.T).T),
             clipping_bias=read_only(taken),

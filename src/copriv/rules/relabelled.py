@@ -119,8 +119,8 @@ def _pooled(setting: AdaptiveSetting, told: tuple[Told, ...]) -> tuple[float, fl
 def _surely(now: float, share: float, deviation: float) -> float:
     """The share to go by: the one that there is, unless another one was surely told; then a little less far away.
 
-    >>> [round(_surely(0.1, share, 0.02), 2) for share in (0.15, 0.3, -0.02)]
-    [0.1, 0.28, 0.04]
+    >>> [round(_surely(0.1, share, 0.02), 2) for share in (0.17, 0.19, 0.3, -0.02)]
+    [0.1, 0.17, 0.28, 0.04]
     """
     if abs(share - now) < _SURE * deviation:
         return now

@@ -16,11 +16,10 @@ import numpy as np
 
 from copriv.entropy import seeded
 from copriv.errors import BadInput
-from copriv.losses.filled import filled_average_gradient
 from copriv.losses.moments import pack_second_moments, positive_share, second_moment_count
 from copriv.losses.objective import Objective, relative_fitness
 from copriv.losses.optimum import minimise
-from copriv.losses.passes import clipped_average_gradient, clipped_average_gradients
+from copriv.losses.passes import clipped_average_gradients
 from copriv.losses.sample import Sample
 from copriv.losses.turned import turn, turned_model
 from copriv.privacy.calibration import calibrate, mechanism_norm
@@ -28,7 +27,7 @@ from copriv.privacy.exact import SimulatedVector
 from copriv.privacy.guarantee import Guarantee
 from copriv.privacy.levels import simulate_levels
 from copriv.privacy.sensitivity import of_average_gradient, of_positives, of_second_moments
-from copriv.protocol.commitment import calibrate_gradients
+from copriv.protocol.commitment import calibrate_gradients, told_gradient
 from copriv.rules.rule import AnyRule, Ask, ChoosingRule, axes_of, fill_of
 from copriv.simulation.radial import Radial
 from copriv.vectors import Axes, FloatArray, IntArray, Norm
@@ -213,11 +212,9 @@ class _MenuReader:
             return pack_second_moments(sample, self.norm)
         if ask.kind == "positives":
             return positive_share(sample)
-        loss = self.scene.objective.loss
-        theta = turned_model(ask.theta, self.axes)
-        if self.fill > 0:
-            return filled_average_gradient(loss, turned, theta, self.clip, self.norm, self.fill)
-        return clipped_average_gradient(loss, turned, theta, self.clip, self.norm)
+        # Rows are turned once, not for every question.
+        place, bounds = turned_model(ask.theta, self.axes), (self.clip, self.fill, ())
+        return told_gradient(self.scene.objective.loss, turned, place, bounds, self.norm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

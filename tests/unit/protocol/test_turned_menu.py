@@ -242,3 +242,9 @@ def test_records_are_held_to_the_bounds_of_the_terms_as_they_are():
     commitment.require_bounded(study.sample_of(0))
     with pytest.raises(BadInput, match="outside the terms"):
         commitment.require_bounded(Sample.of_rows([[1.1, 0.0, 0.0, 0.0]], [0.5]))
+
+
+@pytest.mark.parametrize("name", ["axes", "shares"])
+def test_a_study_file_of_thousands_of_brackets_is_refused_in_a_line(name):
+    with pytest.raises(BadInput, match="is not TOML"):
+        read_study(f"[privacy]\n{name} = " + 20_000 * "[")

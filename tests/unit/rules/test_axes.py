@@ -139,7 +139,9 @@ def test_the_same_rows_have_the_same_axes_and_short_numbers():
 def test_noise_along_axes_has_the_covariance_that_is_said(norm):
     geometry = PublicGeometry.of(population(3000, 0), OBJECTIVE, CLIP, norm, axes=GENERAL)
     noise = np.random.default_rng(2).normal(size=(60_000, P)) @ np.linalg.inv(np.asarray(GENERAL)).T @ geometry.whiten
-    np.testing.assert_allclose(np.cov(noise.T), geometry.hum, rtol=0.05, atol=0.05 * np.max(geometry.hum))
+    np.testing.assert_allclose(
+        np.cov(noise.T), geometry.noise_covariance, rtol=0.05, atol=0.05 * np.max(geometry.noise_covariance)
+    )
     np.testing.assert_allclose(noise.var(axis=0) * geometry.values, 1, rtol=0.05)
     np.testing.assert_allclose(geometry.heard @ geometry.unheard, np.eye(P), atol=1e-12)
 
@@ -150,8 +152,8 @@ def test_without_axes_the_coordinates_are_those_of_before():
     same = PublicGeometry.of(public, OBJECTIVE, CLIP / 2, Norm.L1, axes=tuple(map(tuple, (0.5 * np.eye(P)).tolist())))
     for name in ("whiten", "unwhiten", "spread", "restoring", "clipping_bias", "unevenness", "lift", "curvature"):
         np.testing.assert_allclose(getattr(same, name), getattr(plain, name), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(same.hum, 4 * plain.hum, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(plain.hum, np.diag(1 / plain.values), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(same.noise_covariance, 4 * plain.noise_covariance, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(plain.noise_covariance, np.diag(1 / plain.values), rtol=1e-9, atol=1e-9)
 
 
 def test_deviations_along_axes_are_those_of_gradients_where_nothing_is_clipped():
